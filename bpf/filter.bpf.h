@@ -18,6 +18,7 @@ UNIT_SHARED const volatile bool sonde_select_cgroups = false;
 UNIT_SHARED const volatile bool sonde_select_netns = false;
 UNIT_SHARED const volatile bool sonde_select_tree = false;
 UNIT_SHARED const volatile __u32 sonde_self = 0;	/* process that reads the rings */
+UNIT_SHARED const volatile __u32 sonde_spawner = 0;	/* process that starts its workers, or sonde_self again */
 
 struct sonde_comm { char name[16]; };
 
@@ -45,12 +46,18 @@ SONDE_SET(sonde_cgroups, __u64);
 SONDE_SET(sonde_netns, __u32);
 SONDE_SET(sonde_tree, __u32);	/* maintained by the proc probe */
 
+/* One branch for both: each further one has the verifier keep more states, 5 MB in the flow programs. */
+static __always_inline bool is_self(__u32 tgid)
+{
+	return !((__u64)(tgid ^ sonde_self) * (tgid ^ sonde_spawner));
+}
+
 /* True for sonde's own processes, which no selection includes. */
 static __always_inline bool is_excluded(__u32 tgid)
 {
 	__u32 zero = 0, *others = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
 
-	if (tgid == sonde_self)
+	if (is_self(tgid))
 		return true;
 	return others && *others && bpf_map_lookup_elem(&sonde_excluded, &tgid);
 }

@@ -52,13 +52,13 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_F_RDONLY_PROG = 1 << 7, BPF_F_MMAPABLE = 1 << 
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1, BPF_RB_CONS_POS = 2, BPF_RB_PROD_POS = 3 };
 enum { BPF_F_USER_STACK = 1 << 8 };
-enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #define BPF_F_CURRENT_CPU 0xffffffffULL
 
 /* A definition in a header of several compile units of one object: bpftool's linker keeps one of each. */
 #define UNIT_SHARED __attribute__((weak))
 
-enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10 };
+enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_PACKET = 17 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 enum {
 	IPPROTO_HOPOPTS = 0,
@@ -304,6 +304,7 @@ struct pt_regs {
 
 struct thread_info {
 	unsigned long flags;	/* TIF_* */
+	int preempt_count;
 };
 #endif
 
@@ -318,6 +319,7 @@ struct task_struct {
 	struct task_struct *real_parent, *group_leader;
 	struct pid *thread_pid;
 	__u64 start_boottime;
+	__u64 self_exec_id;	/* execs of the process and its ancestors */
 	const struct cred *cred;
 	char comm[16];
 	struct fs_struct *fs;
@@ -353,8 +355,14 @@ struct sock_common {
 	atomic64_t skc_cookie;	/* 0 until first requested */
 };
 
+typedef struct {
+	int owned;		/* a process holds the lock */
+} socket_lock_t;
+
 struct sock {
 	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
+	unsigned int sk_kern_sock : 1;
 	__u16 sk_type, sk_protocol;
 };
 

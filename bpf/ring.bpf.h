@@ -44,11 +44,18 @@ struct {
 	__type(value, struct sonde_ledger);
 } sonde_ledger UNIT_SHARED SEC(".maps");
 
-/* Counts a hit in the row of this instance and @class on this CPU. Never NULL, but the verifier needs a check. */
-static __always_inline struct sonde_ledger *ledger_seen(__u32 class)
+/* The row of this instance and @class on this CPU. Never NULL, but the verifier needs a check. */
+static __always_inline struct sonde_ledger *ledger_row(__u32 class)
 {
 	__u32 row = (__u32)sonde_instance * SONDE_CLASSES + (class & (SONDE_CLASSES - 1));
-	struct sonde_ledger *l = bpf_map_lookup_elem(&sonde_ledger, &row);
+
+	return bpf_map_lookup_elem(&sonde_ledger, &row);
+}
+
+/* The same, with a hit counted in it. */
+static __always_inline struct sonde_ledger *ledger_seen(__u32 class)
+{
+	struct sonde_ledger *l = ledger_row(class);
 
 	if (l)
 		l->seen++;
@@ -67,9 +74,10 @@ static __always_inline void rec_sampled(struct sonde_ledger *l)
 
 static __always_inline void rec_lost(struct sonde_ledger *l, __u32 cause)
 {
-	l->lost[cause & (SONDE_LOST__MAX - 1)]++;
+	l->lost[cause & (SONDE_LOST_ROOM - 1)]++;
 }
-_Static_assert((SONDE_LOST__MAX & (SONDE_LOST__MAX - 1)) == 0, "the mask above needs a power of two");
+_Static_assert((SONDE_LOST_ROOM & (SONDE_LOST_ROOM - 1)) == 0 && SONDE_LOST_ROOM >= SONDE_LOST__MAX,
+	       "the mask above needs a power of two");
 
 static __always_inline void *ring_of_this_cpu(enum lane lane)
 {
@@ -124,18 +132,41 @@ static __always_inline void rec_submit(struct sonde_ledger *l, enum lane lane, v
 	bpf_ringbuf_submit(rec, wakeup_flags(l, lane));
 }
 
-/* Sends a record of variable length from the caller's memory. 0, or -1 if lost (and counted). */
-static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
+/* For a record that user space must act on at once: it is not left to the reader's deadline. */
+static __always_inline void rec_submit_now(struct sonde_ledger *l, void *rec)
+{
+	l->seq++;
+	l->delivered++;
+	bpf_ringbuf_submit(rec, BPF_RB_FORCE_WAKEUP);
+}
+
+static __always_inline int ring_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
 {
 	void *ring = ring_of_this_cpu(lane);
 
 	l->seq++;
-	if (!ring || bpf_ringbuf_output(ring, rec, len, wakeup_flags(l, lane))) {
-		rec_lost(l, SONDE_LOST_RING_FULL);
+	if (ring && !bpf_ringbuf_output(ring, rec, len, wakeup_flags(l, lane)))
+		return 0;
+	rec_lost(l, SONDE_LOST_RING_FULL);
+	return -1;
+}
+
+/* Sends a record of variable length from the caller's memory. 0, or -1 if lost (and counted). */
+static __always_inline int rec_output(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
+{
+	if (ring_output(l, lane, rec, len) < 0)
 		return -1;
-	}
 	l->delivered++;
 	return 0;
+}
+
+/* The same for a record with SONDE_RF_FACT, after ledger_row(): seen counts it only if it is lost. */
+static __always_inline int rec_output_fact(struct sonde_ledger *l, enum lane lane, void *rec, __u32 len)
+{
+	if (!ring_output(l, lane, rec, len))
+		return 0;
+	l->seen++;
+	return -1;
 }
 
 /* Fills the header with the keys of the caller; 0 = unknown. @flags: SONDE_RF_*, including the class. */

@@ -8,13 +8,13 @@ Every test that failed is named. A layer that dies, hangs or runs nothing counts
 tests that ended before are counted, the one that was running failed, and those that never began are a failure
 together. Standard library only.
 
-Live tests share the machine with whatever else runs on it. Up to three that failed run once more, alone, when all
-layers are done; those that then pass are counted and named as passed on the second try, never silently.
 """
 import argparse
+import ctypes
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -22,15 +22,14 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-SECOND_TRIES = 3
+SLOW_SECONDS, SLOW_TESTS = 5, 10        # what is worth a look when the run gets too long
 PYTEST_WORDS = ["-q", "-p", "no:cacheprovider"]
 
 
 class Tally:
-    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=(), again=None):
+    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=()):
         self.passed, self.failed, self.skipped, self.reasons = passed, failed, skipped, list(reasons)
         self.failures = list(failures)      # what failed, a line each
-        self.again = again or {}            # {test that pytest can run alone: its line in failures}
 
     def add(self, other):
         self.passed += other.passed
@@ -93,7 +92,15 @@ def read_outcomes(path):
     return found, outcomes, reasons
 
 
+def print_slowest(path):
+    with open(path, encoding="utf-8") as f:
+        rows = [row for row in map(json.loads, f) if row.get("seconds", 0) >= SLOW_SECONDS]
+    for row in sorted(rows, key=lambda row: -row["seconds"])[:SLOW_TESTS]:
+        print(f"slow: {row['seconds']:.0f} s {row['test']}")
+
+
 def count_pytest(path):
+    print_slowest(path)
     found, outcomes, reasons = read_outcomes(path)
     tally = Tally(reasons=reasons)
     for test, outcome in outcomes.items():
@@ -101,8 +108,7 @@ def count_pytest(path):
         tally.skipped += outcome == "skipped"
         if outcome in ("failed", "started"):
             tally.failed += 1
-            tally.again[test] = test if outcome == "failed" else f"{test}: it had not ended"
-    tally.failures = list(tally.again.values())
+            tally.failures.append(test if outcome == "failed" else f"{test}: it had not ended")
     left = [test for test in found if test not in outcomes]
     if left:
         tally.failed += 1
@@ -116,9 +122,9 @@ def count_file(path):
         return Tally(**json.load(f))
 
 
-def pytest_layer(folder):
+def pytest_layer(folder, *marked):
     def command(args, out):
-        extra = args.pytest_args.split() if args.pytest_args else []
+        extra = [*marked, *(args.pytest_args.split() if args.pytest_args else [])]
         return ["/usr/bin/python3", os.path.join(HERE, "pytest_outcomes.py"), out, *PYTEST_WORDS, "-ra", folder,
                 *extra]
     return command
@@ -142,25 +148,59 @@ def vm(args, out):
     return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *kernels]
 
 
+def truth(args, out):
+    return ["/usr/bin/python3", "tests/truth/run", "--sonde", f"{args.build}/sonde", "--tally", out,
+            "--events", str(args.events)]
+
+
 def lint(_args, out):
     return ["/usr/bin/python3", "tools/lint/run", "--tally", out]
 
 
 # name: command, result file (None: where the command was told to), reader, limit in seconds beyond which it hangs
 LAYERS = {
-    "lint": (lint, count_file, 120),
+    "lint": (lint, count_file, 600),
     "unit": (unit, count_cmocka, 300),
     "golden": (golden, count_file, 120),
-    "docs": (pytest_layer("tests/docs"), count_pytest, 600),
-    "fuzz": (fuzz, count_file, 900),
-    "vm": (vm, count_file, 600),
-    "e2e": (pytest_layer("tests/e2e"), count_pytest, 900),
+    "docs": (pytest_layer("tests/docs"), count_pytest, 2400),
+    "ui": (pytest_layer("tests/ui"), count_pytest, 2400),
+    "fuzz": (fuzz, count_file, 2400),
+    "vm": (vm, count_file, 2400),
+    "replay": (pytest_layer("tests/e2e", "-m", "replay"), count_pytest, 1800),
+    "e2e": (pytest_layer("tests/e2e", "-m", "not replay"), count_pytest, 3600),
+    "truth": (truth, count_file, 900),
 }
+
+PR_SET_PDEATHSIG = 1    # include/uapi/linux/prctl.h
+BESIDE_NICE = 10        # a tenth of the weight of what runs at 0: nothing starves
+
+
+def weigh_session():
+    """Of a child that is about to run: CPU time goes to sessions first (sched(7), autogroup), so that the nice value
+    of a process counts against other sessions only when its session has the same one.
+    """
+    try:
+        with open("/proc/self/autogroup", "w", encoding="ascii") as f:
+            f.write(str(os.nice(0)))
+    except OSError:
+        pass        # a kernel without them: nice values of processes count
+
+
+def begin_beside():
+    """Of a child that is about to run beside others: the kernel interrupts it when its parent ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+    os.nice(BESIDE_NICE)
+    weigh_session()
+
+
+def start_session(command, begin=weigh_session, **options):
+    # pylint: disable-next=subprocess-popen-preexec-fn
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=begin, **options)
 
 
 def run(command, limit, env):
     """Exit status; the whole process group is ended at the limit."""
-    child = subprocess.Popen(command, cwd=ROOT, env=env, start_new_session=True)
+    child = start_session(command, cwd=ROOT, env=env)
     try:
         return child.wait(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -182,6 +222,12 @@ def environment(args):
     return dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
 
 
+def cpu_seconds():
+    """Of all children that have ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run_layer(name, args):
     make_command, read, limit = LAYERS[name]
     folder = os.path.join(args.build, "check")
@@ -191,7 +237,7 @@ def run_layer(name, args):
     if os.path.exists(result):
         os.unlink(result)
     print(f"\n== {name}", flush=True)
-    started = time.monotonic()
+    started, cpu = time.monotonic(), cpu_seconds()
     status = run(make_command(args, out), limit, environment(args))
     try:
         tally = read(result)
@@ -202,63 +248,117 @@ def run_layer(name, args):
         tally.failed = 1
     for reason in tally.reasons:
         print(f"skipped: {name}: {reason}")
-    print(f"== {name}: {tally} ({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"== {name}: {tally} ({time.monotonic() - started:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU time)",
+          flush=True)
     return tally
 
 
+# Compile the Go programs of a layer, and fetch servers, while layers before it run.
+AHEAD = {
+    "e2e": ["tests/workloads/go/gotree.py", "prepare"],
+    "truth": ["tests/truth/run", "--prepare"],
+}
+
+
 def prepare(args):
-    """Compiles the Go programs of the live tests while layers before them wait; what fails here the tests report."""
-    if "e2e" not in args.layer or len(args.layer) == 1:
-        return None
-    return subprocess.Popen(["nice", "tests/workloads/go/gotree.py", "prepare"], stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+    """{layer: what prepares it}; what fails here the layer's tests report."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return {name: start_session(AHEAD[name], begin_beside, **quiet)
+            for name in args.layer if name in AHEAD and len(args.layer) > 1}
 
 
-def try_again(name, tally, args):
-    """Runs the failed tests of a pytest layer alone; returns the names of those that pass now."""
-    if not 0 < len(tally.again) <= SECOND_TRIES:
-        return []
-    print(f"\n== {name}, second try of {len(tally.again)}", flush=True)
-    passed = [test for test in tally.again
-              if run(["/usr/bin/python3", "-m", "pytest", *PYTEST_WORDS, test], 120, environment(args)) == 0]
-    tally.failed -= len(passed)
-    tally.passed += len(passed)
-    for test in passed:
-        tally.failures.remove(tally.again.pop(test))
-    return passed
+# Layers that only compute, in two rows: those of one process each, and those that use every CPU. They run at a low
+# priority beside one that mostly waits.
+ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "vm"))
+BESIDE = ("e2e",)
+
+
+class Aside:
+    """A row of ASIDE in a run of this program of its own; what it prints comes in one piece at its end."""
+
+    def __init__(self, names, args):
+        folder = os.path.join(args.build, "check")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, f"aside-{names[0]}")
+        self.log, self.results = path + ".log", path
+        command = ["/usr/bin/python3", os.path.abspath(__file__), "--build", args.build,
+                   "--fuzz-seconds", str(args.fuzz_seconds), "--fuzz-target", args.fuzz_target,
+                   "--kernels", args.kernels, "--tallies", self.results, *names]
+        self.names = names
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.child = start_session(command, begin_beside, cwd=ROOT, stdout=log, stderr=log)
+
+    def end(self):
+        """{layer: tally}"""
+        self.child.wait()
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            print(log.read(), flush=True)
+        try:
+            with open(self.results, encoding="utf-8") as f:
+                return {name: Tally(**tally) for name, tally in json.load(f).items()}
+        except (OSError, ValueError, TypeError) as e:
+            return {name: Tally(failed=1, failures=[f"no readable result: {e}"]) for name in self.names}
+
+    def kill(self):
+        if self.child.poll() is None:
+            self.child.send_signal(signal.SIGINT)
+            self.child.wait()
+
+
+def run_layers(args):
+    """{layer: tally}, in the order of the layers."""
+    ahead, tallies, running = prepare(args), {}, []
+    rows = [[name for name in row if name in args.layer] for row in ASIDE] if set(args.layer) & set(BESIDE) else []
+    aside = [name for row in rows for name in row]
+    try:
+        for name in args.layer:
+            if name in aside:
+                continue
+            if name in BESIDE:
+                running = [Aside(row, args) for row in rows if row]
+            if name in ahead and name not in BESIDE:
+                ahead[name].wait()      # tests of e2e build what they need, one at a time
+            tallies[name] = run_layer(name, args)
+            if name in BESIDE:
+                for one in running:
+                    tallies.update(one.end())
+    except KeyboardInterrupt:
+        for one in running:
+            one.kill()
+        raise
+    return {name: tallies[name] for name in args.layer}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
-    parser.add_argument("--fuzz-seconds", type=int, default=150)
+    parser.add_argument("--fuzz-seconds", type=int, default=100)
     parser.add_argument("--fuzz-target", default="")
     parser.add_argument("--pytest-args", default="")
     parser.add_argument("--kernels", default="")
+    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--tallies", help="file for what each layer did, as JSON")
     parser.add_argument("layer", nargs="+", choices=list(LAYERS))
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
     # Tests end programs by SIGINT, which a shell that runs this in the background has them ignore.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
-    ahead = prepare(args)
-    tallies = {}
-    for name in args.layer:
-        if name == "e2e" and ahead:
-            ahead.wait()
-        tallies[name] = run_layer(name, args)
-    second = [test for name, tally in tallies.items() for test in try_again(name, tally, args)]
+    tallies = run_layers(args)
     total = Tally()
     print()
     for name, tally in tallies.items():
         total.add(tally)
         if len(tallies) > 1:
             print(f"{name:8} {tally}")
-    for test in second:
-        print(f"passed on the second try only: {test}")
     for name, tally in tallies.items():
         for what in tally.failures:
             print(f"failed: {name}: {what}")
+    if args.tallies:
+        with open(args.tallies, "w", encoding="utf-8") as f:
+            json.dump({name: vars(tally) for name, tally in tallies.items()}, f)
+        return 0
     print(f"time     {time.monotonic() - started:.0f} s")
     print(total, flush=True)
     return 1 if total.failed else 0

@@ -474,6 +474,12 @@ def emit_args(tables, args):
     return ", ".join(out)
 
 
+def descriptor_of(call):
+    """Register of the descriptor that a call is about."""
+    regs = [arg.reg for arg in call.args if arg.kind in ("fd", "dirfd")]
+    return "SYS_N_RET" if call.ret == "fd" else regs[0] if regs else "SYS_N_NONE"
+
+
 def emit_forms(tables):
     """Returns {call: index of its first form}."""
     first, n = {}, 0
@@ -490,7 +496,7 @@ def emit_forms(tables):
 
 def emit_user(tables):
     print("/* Made by tools/gen_tables.py from tables/. */")
-    print('#include <stddef.h>\n#include "probes/sys/sys_table.h"\n')
+    print('#include <stddef.h>\n#include "probes/sys/sys_plan_wire.h"\n#include "probes/sys/sys_table.h"\n')
     emit_xlats(tables)
     emit_structs(tables)
     first_form = emit_forms(tables)
@@ -510,7 +516,7 @@ def emit_user(tables):
         bits = " | ".join(sorted(set(flags))) or "0"
         regs, mask = call.selector
         print(f"\t{{ {c_string(call.name)}, SYS_CLASS_{call.cls.upper().replace('-', '_')}, {kind_name(ret)}, "
-              f"{len(call.args)}, {bits}, {ref}, {first_form[call]}, {len(call.forms)}, "
+              f"{len(call.args)}, {bits}, {ref}, {first_form[call]}, {len(call.forms)}, {descriptor_of(call)}, "
               f"{{ {regs[0] if regs else 0}, {regs[-1] if regs else 0} }}, {mask:#x}, "
               f"{{ {emit_args(tables, call.args)} }} }},")
     print("};")

@@ -5,7 +5,8 @@
     pytest_outcomes.py FILE [PYTEST-ARGUMENT...]
 
 Unlike a report that pytest writes at its end, the file is there up to the moment at which a run dies or is stopped.
-tools/check.py reads it: {"tests": [ID...]}; {"test": ID, "outcome": "started|passed|failed|skipped", "reason": ""}.
+tools/check.py reads it: {"tests": [ID...]}; {"test": ID, "outcome": "started|passed|failed|skipped", "reason": "",
+"seconds": 1.5}, the seconds being those of set-up and test.
 """
 import json
 import os
@@ -17,13 +18,15 @@ import pytest
 class Outcomes:
     def __init__(self, out):
         self.out = out
+        self.setup_seconds = 0.0
 
     def write(self, **row):
         self.out.write(json.dumps(row) + "\n")
 
     def report(self, report):
         reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
-        self.write(test=report.nodeid, outcome=report.outcome, reason=reason)
+        seconds = getattr(report, "duration", 0.0) + self.setup_seconds
+        self.write(test=report.nodeid, outcome=report.outcome, reason=reason, seconds=round(seconds, 3))
 
     def pytest_collectreport(self, report):
         if not report.passed:       # a file that cannot be imported, or skips itself
@@ -36,8 +39,12 @@ class Outcomes:
         self.write(test=nodeid, outcome="started")
 
     def pytest_runtest_logreport(self, report):
+        if report.when == "setup":
+            self.setup_seconds = 0.0
         if report.when == "call" or not report.passed:
             self.report(report)
+        if report.when == "setup":
+            self.setup_seconds = report.duration
 
 
 def main():

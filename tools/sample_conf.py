@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prints a sample of /etc/sonde/agent.conf out of the help of `sonde agent`: each row as a comment with its default.
+"""Prints a sample of /etc/sonde/agent.conf out of the help of `sonde agent` and of recordings: each row as a comment
+with its default.
 
     sample_conf.py SONDE
 """
@@ -21,7 +22,8 @@ def rows(text):
 
 
 def main():
-    text = subprocess.run([sys.argv[1], "agent", "--help"], check=True, capture_output=True, text=True).stdout
+    text = "".join(subprocess.run([sys.argv[1], *words], check=True, capture_output=True, text=True).stdout
+                   for words in (("agent", "--help"), ("help", "recording")))
     print("# /etc/sonde/agent.conf: settings of `sonde agent`, see sonde-agent(1). `sonde agent --check` checks it;\n"
           "# the agent reads it again on SIGHUP. A row shows its default, or the kind of value if it has none.")
     for name, value, about in rows(text):

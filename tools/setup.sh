@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian packages that building (build), testing (test), measuring (bench), `make arm64` (cross) or
-# `make fresh` (fresh) needs; with --list it says which.
-#   setup.sh [--list] build|test|cross|bench|fresh...
+# Installs the Debian packages that building (build), testing (test), measuring (bench), `make arm64` (cross),
+# `make fresh` (fresh) or `make deb` (package) needs; with --list it says which.
+#   setup.sh [--list] build|test|cross|bench|fresh|package...
 # Does nothing, and touches no network, when all of them are there. Packages that the release has too old or not at
 # all (Debian 12: libbpf, bpftool) come from its backports, on the mirror already configured: their package source is
 # added then, and named. A release that has them gets no other source.
@@ -13,21 +13,27 @@ export LC_ALL=C.UTF-8
 # Lists, one package per word; what is needed and why it is not obvious stands behind it.
 BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
 	libelf-dev libdw-dev liblzma-dev libiberty-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev
-	libcap-ng-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev'
+	libcap-ng-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev esbuild'
 NEWER='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 TEST='git libcmocka-dev libdrm-dev libjson-c-dev libclang-rt-14-dev python3-pytest python3-scapy sysdig
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
 	mandoc g++ strace gdb systemd
-	bpfcc-tools prometheus python3-opentelemetry-proto'
+	bpfcc-tools prometheus python3-opentelemetry-proto python3-pyte tmux
+	memcached nats-server php-fpm clickhouse-server chromium fonts-dejavu-core node-typescript'
 # bpfcc-tools: its profile prints what ours is compared with; its libraries are clang's, which are here. prometheus:
-# reads the agent's counters, and promtool judges them.
-# python3-opentelemetry-proto: the project's own reader of traces (Debian 12: backports).
+# reads the agent's counters, and promtool judges them. chromium runs the page, with fonts of its own; node-typescript
+# checks its types.
+# python3-opentelemetry-proto: the project's own reader of traces (Debian 12: backports). python3-pyte, tmux:
+# terminals whose screens tests can read. memcached, nats-server, php-fpm: servers whose calls are counted;
+# clickhouse-server: a database that rows are sent to and read back from. Their
+# packages, as that of prometheus, start a service where init does so.
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
 BENCH='linux-perf bpftrace libc6-dbg rustc nodejs redis-tools openssl gzip wrk nginx-light'
 CROSS='gcc-aarch64-linux-gnu qemu-system-arm'	# libraries come into a root of their own (tools/sysroot.py)
 FRESH='debootstrap git'
+PACKAGE='debhelper dpkg-dev lintian debootstrap git'
 MIN_LIBBPF=1.3
 
 installed() { # package...: are all of them there
@@ -92,7 +98,8 @@ for what in "${@:-build}"; do
 	bench) want="$want $BENCH" ;;
 	cross) want="$want $CROSS" ;;
 	fresh) want="$want $FRESH" ;;
-	*) echo "usage: setup.sh [--list] build|test|cross|bench|fresh..." >&2; exit 2 ;;
+	package) want="$want $PACKAGE" ;;
+	*) echo "usage: setup.sh [--list] build|test|cross|bench|fresh|package..." >&2; exit 2 ;;
 	esac
 done
 if [ -n "$list" ]; then

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * A small virtual network: endpoints on cables of their own, a gateway that answers for itself, rules about who may
- * speak to whom, and one shared address to the outside. What it does with each packet it tells by the event library
- * (include/sonde/datapath.bpf.h), which is what it exists to show.
+ * A small virtual network: endpoints on their own veth pairs, a gateway that answers for itself, rules about
+ * permitted connections, and one shared address to the outside. It reports what happens to each packet through the
+ * event library (include/sonde/datapath.bpf.h), which this example demonstrates.
  *
  *   endpoint --> vpc_from_endpoint --> endpoint, or translated --> network
  *   network  --> vpc_from_network  --> translated back --> endpoint, or this host
@@ -76,9 +76,9 @@ static __always_inline void recorded(const struct vpc_packet *v)
 }
 
 /*
- * For whoever tests a reader: a datagram to this port or one of the 255 behind it is told of at the observation
- * point and with the reason that the port says, four bits each. A reason above those that exist stands for an
- * established connection, encrypted.
+ * For testing readers: a datagram to this port or one of the 255 above it is reported at the observation point and
+ * with the reason that the port encodes, four bits each. A reason above the last one means an established connection,
+ * encrypted.
  */
 static __always_inline void toured(const struct vpc_packet *v)
 {
@@ -126,7 +126,7 @@ static __always_inline int to_network(struct __sk_buff *skb, struct vpc_packet *
 	v->p.dst_identity = VPC_WORLD;
 	if (!vpc_uplink.ifindex)
 		return dropped(v, DROP_NO_ROUTE, 0, 0, SONDE_HERE);
-	if (v->about.proto)	/* nobody outside is told of what went wrong inside */
+	if (v->about.proto)	/* the outside gets no report of errors inside */
 		return dropped(v, DROP_NO_NAT_PORT, 0, 0, SONDE_HERE);
 	if (ct == SONDE_CT_NEW) {
 		error = conn_enter(v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs the example network: loads its programs, fills their maps, attaches them, pins the maps with events and
- * counters, and takes all of it away when it is told to end.
+ * counters, and removes everything on SIGINT or SIGTERM.
  *
  *   vpc CONFIG FOLDER
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The gateway's address resolution: every question for its address is answered where it was asked (RFC 826).
+ * The gateway's ARP: answers every request for its address on the interface where it came in (RFC 826).
  */
 #ifndef VPC_ARP_H
 #define VPC_ARP_H

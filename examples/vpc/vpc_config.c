@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reading the file of the example network: a word that says what the line is, then its values.
+ * Reads the file of the example network: a keyword, then its values.
  */
 #include "vpc_config.h"
 
@@ -15,7 +15,7 @@
 
 #define MAX_WORDS 8
 
-/* A line: what its words are, each 0 or a negative errno. */
+/* A line, split into words; the getters below return 0 or a negative errno. */
 struct line {
 	char *word[MAX_WORDS];
 	int n;

@@ -9,7 +9,7 @@
 
 #include "vpc_wire.h"
 
-#define VPC_MAX 256	/* endpoints, rules, services: of each kind */
+#define VPC_MAX 256	/* limit for each of endpoints, rules, services */
 
 struct vpc_config {
 	__u32 gateway_ip;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Connections: who began to speak to whom. An entry is kept under the tuple of the first packet; replies find it by
- * theirs turned round.
+ * Connection tracking. An entry is stored under the tuple of the first packet; replies find it by the reversed tuple.
  */
 #ifndef VPC_CT_H
 #define VPC_CT_H
@@ -45,7 +44,7 @@ static __always_inline int conn_known(const struct vpc_tuple *t)
 	return bpf_map_lookup_elem(&vpc_conns, t) || bpf_map_lookup_elem(&vpc_conns, &back);
 }
 
-/* enum sonde_trace_reason. What is new is not entered yet. */
+/* enum sonde_trace_reason. A new connection is not added yet. */
 static __always_inline __u8 conn_state(struct vpc_packet *v)
 {
 	struct vpc_tuple back = tuple_turned(&v->t);

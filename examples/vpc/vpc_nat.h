@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Source translation at the uplink: endpoints share its address, told apart by ports (RFC 3022; for an echo, its
- * identifier is the port).
+ * Source translation at the uplink: endpoints share its address and are distinguished by ports (RFC 3022; for an
+ * echo, its identifier is the port).
  */
 #ifndef VPC_NAT_H
 #define VPC_NAT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The packet at hand: where its headers lie and what they say. IPv4 without options or fragments is forwarded, and
- * ICMP errors about it.
+ * The current packet: position and content of its headers. Forwards IPv4 without options or fragments, and ICMP
+ * errors about it.
  */
 #ifndef VPC_PACKET_H
 #define VPC_PACKET_H
@@ -57,7 +57,7 @@ static __always_inline int is_icmp_error(__u8 type)
 	return type == 3 || type == 11 || type == 12;
 }
 
-/* What an ICMP error is about, as it was sent. 0, or the reason to drop. */
+/* The packet that an ICMP error quotes, as it was sent. 0, or the reason to drop. */
 static __always_inline int packet_parse_about(struct __sk_buff *skb, struct vpc_packet *v)
 {
 	struct iphdr ip;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The security group of an endpoint: which ports may be spoken to. What nobody listed is denied; a rule may also let
- * through and only say so (audit).
+ * The security group of an endpoint: its permitted ports. Unlisted ports are denied; a rule may also permit and only
+ * report (audit).
  */
 #ifndef VPC_POLICY_H
 #define VPC_POLICY_H
@@ -15,7 +15,7 @@ struct {
 	__type(value, struct vpc_rule);
 } vpc_rules SEC(".maps");
 
-/* Whether the first packet of a connection to @dst may pass; its verdict is told. */
+/* Whether the first packet of a connection to @dst may pass; reports the verdict. */
 static __always_inline int policy_allows(const struct vpc_packet *v, const struct vpc_endpoint *dst)
 {
 	struct vpc_rule_key key = { .dst_ip = dst->ip, .proto = v->t.proto };

@@ -23,7 +23,7 @@
 #define SONDE_REC_MAGIC "\x93SONDE\r\n"
 #define SONDE_REC_MAGIC_LEN 8
 #define SONDE_REC_MAJOR 1
-#define SONDE_REC_MINOR 0
+#define SONDE_REC_MINOR 1	/* 1: identity blocks (SONDE_RF_IDENT) */
 #define SONDE_REC_BYTE_ORDER 0x01020304u
 #define SONDE_REC_MAX_BYTES (1u << 20)	/* of one record */
 #define SONDE_REC_ALIGN 8

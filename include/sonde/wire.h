@@ -4,7 +4,8 @@
  * and for user space: fixed-size integers and arrays only, explicit padding, host byte order, variable data last.
  *
  * Type numbers are <probe id> << 8 | <number>; probe 0 is the pipeline. Numbers are never reused, and the fixed part
- * of a released record never changes: a larger record gets a new number, so old recordings stay readable.
+ * of a released record never changes: a larger record gets a new number, so old recordings stay readable. Only the
+ * identity block may appear behind the header of an older type: SONDE_RF_IDENT says so.
  */
 #ifndef SONDE_WIRE_H
 #define SONDE_WIRE_H
@@ -37,6 +38,12 @@ struct sonde_rec {
 #define SONDE_RF_KEPT 0x0080	/* from a flight recorder, on request: older than its neighbours */
 #define SONDE_RF_TRIGGER 0x0100	/* from a flight recorder: the record that triggered the request */
 #define SONDE_RF_HELD 0x0200	/* counted when it was created, sent late, once complete */
+#define SONDE_RF_IDENT 0x0400	/* struct sonde_ident (sonde/ident_wire.h) follows the header */
+#define SONDE_RF_FACT 0x0800	/* describes what events refer to: the ledger counts it only if it is lost */
+#define SONDE_RF_SKIPPED 0x1000	/* of SONDE_EV_TICK: a reader left out records before it; sequences start anew */
+
+/* Records that a ledger does not count when they arrive. */
+#define SONDE_RF_UNCOUNTED (SONDE_RF_SNAPSHOT | SONDE_RF_SUM | SONDE_RF_FACT)
 
 /* Ledger rows: one per instance and hook class; classes never interrupt themselves on one CPU. */
 #define SONDE_INSTANCES 32
@@ -52,7 +59,11 @@ struct sonde_rec {
 #define SONDE_LOST_MEMORY 5	/* user space: no memory to carry the event */
 #define SONDE_LOST_QUEUE 6	/* user space: the client's queue was full */
 #define SONDE_LOST_SINK 7	/* user space: the output refused it (full disk, closed pipe) */
-#define SONDE_LOST__MAX 8
+#define SONDE_LOST_NOT_ATTACHED 8	/* user space: a program ran before probes were attached to its file */
+#define SONDE_LOST_MAPPING 9	/* kernel: no room for an executable mapping, whose stacks have no names then */
+#define SONDE_LOST_NAMES 10	/* user space: a location of a recorded stack whose file could not be read */
+#define SONDE_LOST__MAX 11
+#define SONDE_LOST_ROOM 16	/* of a ledger: a power of two */
 
 /* seen = delivered + filtered + sampled + sum of lost. Per CPU in the kernel. */
 struct sonde_ledger {
@@ -60,7 +71,7 @@ struct sonde_ledger {
 	__u64 delivered;
 	__u64 filtered;		/* refused by the user's filter */
 	__u64 sampled;		/* left out by the user's rate limit or sampling */
-	__u64 lost[SONDE_LOST__MAX];
+	__u64 lost[SONDE_LOST_ROOM];
 	__u32 seq;		/* last sequence number used in this row */
 	__u32 woken;		/* kernel: consumer position when this row last woke the reader; 0 = never */
 };
@@ -120,7 +131,14 @@ struct sonde_clock_rec {
 #define SONDE_NAME_SOURCE_FILE 8	/* key: number of a source file of another datapath */
 #define SONDE_NAME_HOST 9		/* key: event_names_host_key(); name: by DNS */
 #define SONDE_NAME_POLICY_RULE 10	/* key: generation << 32 | line in the rule file */
-#define SONDE_NAME__MAX 11
+#define SONDE_NAME_CONTAINER 11	/* key: cgroup id; name of the container, as its engine has it */
+#define SONDE_NAME_CONTAINER_IMAGE 12	/* key: cgroup id */
+#define SONDE_NAME_POD 13	/* key: cgroup id; name of the Kubernetes pod */
+#define SONDE_NAME_POD_NAMESPACE 14	/* key: cgroup id; namespace of that pod */
+#define SONDE_NAME_POD_UID 15	/* key: cgroup id; uid of that pod, from the path of the cgroup */
+#define SONDE_NAME_HOST_ID 16	/* key: 0; name: the machine id of the recorded host */
+#define SONDE_NAME_CPU_CGROUP 17	/* key: id of a cgroup v1 of controller cpu; name: path below its mount */
+#define SONDE_NAME__MAX 18
 
 struct sonde_name_rec {
 	struct sonde_rec hdr;
@@ -133,7 +151,7 @@ struct sonde_name_rec {
 struct sonde_ledger_rec {
 	struct sonde_rec hdr;	/* of hdr.instance */
 	__u64 seen, delivered, filtered, sampled;
-	__u64 lost[SONDE_LOST__MAX];
+	__u64 lost[SONDE_LOST__MAX];	/* as many as fit hdr.len: 8 in recordings of 0.1 */
 };
 
 struct sonde_lost_rec {
@@ -168,7 +186,7 @@ struct sonde_packet_rec {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct sonde_rec) == 40, "sonde_rec is ABI");
-_Static_assert(sizeof(struct sonde_ledger) == 32 + 8 * SONDE_LOST__MAX + 8, "sonde_ledger is ABI");
+_Static_assert(sizeof(struct sonde_ledger) == 32 + 8 * SONDE_LOST_ROOM + 8, "sonde_ledger is ABI");
 _Static_assert(sizeof(struct sonde_name_rec) == 56, "sonde_name_rec is ABI");
 _Static_assert(sizeof(struct sonde_packet_rec) == 64, "sonde_packet_rec is ABI");
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Live half of the cpu probe: loads its programs with the configuration in read-only data, starts the perf events,
- * and gives names to the kernel addresses that come by.
+ * and gives names to the kernel addresses and cgroups that come by.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -20,9 +21,12 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/decode.h"
+#include "host/cgroup_names.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
+#include "probe/rodata.h"
+#include "probes/cpu/cpu_calls.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/cpu/cpu_deferred.h"
 #include "probes/cpu/cpu_perf.h"
@@ -57,6 +61,7 @@ struct cpu_state {
 	struct buf reasons;		/* reasons why files have no table, the first few */
 	uint64_t idle_begin_ns;		/* idle time of the machine when sampling began */
 	uint64_t walked_late, stayed_cut;	/* stacks in the stream that were sampled before their table */
+	struct cgroup_names *quotas[CPU_QUOTA__MAX];	/* of cgroups with a quota; NULL: not mounted here */
 };
 
 /* ---- loading ---- */
@@ -68,22 +73,30 @@ static const struct hook cpu_hooks[] = {
 	{ "switches", "cpu_switch_args3", HOOK_ATTACH_TRACE, .tracepoint = "sched_switch", .n_args = 3 },
 	{ "wake-ups", "cpu_wakeup", HOOK_ATTACH_TRACE, .tracepoint = "sched_wakeup", .n_args = 1,
 	  .fallback = "time waiting for a CPU counts as other waiting" },
+	{ "wakers", "cpu_waking", HOOK_ATTACH_TRACE, .tracepoint = "sched_waking", .n_args = 1,
+	  .fallback = "who ended a wait is unknown" },
+};
+
+static const struct hook call_hooks[] = {
+	{ "calls", "cpu_call_enter", HOOK_ATTACH_TRACE, .tracepoint = "sys_enter", .n_args = 2 },
+	{ "new programs", "cpu_call_exec", HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2,
+	  .fallback = "the stack of an exec is that of its caller" },
 };
 
 static bool wants_samples(const struct cpu_conf *c)
 {
-	return c->wall || !c->off_cpu;
+	return !c->calls && (c->wall || !c->off_cpu);
 }
 
 static bool wants_blocks(const struct cpu_conf *c)
 {
-	return c->wall || c->off_cpu;
+	return !c->calls && (c->wall || c->off_cpu);
 }
 
 struct setup {
 	const struct cpu_conf *conf;
 	const struct cpu_perf *perf;	/* may be NULL */
-	const struct probe_env *env;
+	struct probe_env *env;
 	unsigned n_cpus;		/* possible */
 	size_t n_selected;		/* --cpu; 0 = all */
 	bool copies;			/* copy stacks that wait for a table */
@@ -139,6 +152,52 @@ static void configure_slots(struct bpf_object *obj, const struct cpu_conf *c)
 	set_u64(obj, "cpu_max_block_ns", c->max_block_ns);
 }
 
+/* Functions that wait for locks: names in 5.10 to 6.18. */
+static void configure_locks(struct bpf_object *obj, struct probe_env *env)
+{
+	static const char *const names[] = {
+		"__mutex_lock", "__mutex_lock_slowpath", "__mutex_lock_killable_slowpath", "__ww_mutex_lock",
+		"rwsem_down_read_slowpath", "rwsem_down_write_slowpath", "__down", "__down_common", "__down_killable",
+		"percpu_rwsem_wait", "percpu_down_write", "__percpu_down_read", "__lock_sock", "rt_mutex_slowlock",
+	};
+	struct cpu_range ranges[CPU_LOCKS] = { 0 };
+
+	_Static_assert(ARRAY_SIZE(names) <= CPU_LOCKS, "a range per function");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		uint64_t start, end;
+
+		if (probe_env_ksym_range(env, names[i], 0, &start, &end) == 0)
+			ranges[i] = (struct cpu_range){ .start = start, .end = end };
+	}
+	probe_rodata_set(obj, "cpu_locks", ranges, sizeof(ranges));
+}
+
+/* Tells threads from interrupts. */
+static void configure_context(struct bpf_object *obj, struct probe_env *env)
+{
+	int64_t bytes;
+
+	if (probe_env_percpu_distance(env, "runqueues", "__preempt_count", &bytes) == 0 ||
+	    probe_env_percpu_distance(env, "runqueues", "pcpu_hot", &bytes) == 0)
+		probe_rodata_set(obj, "cpu_preempt_distance", &bytes, sizeof(bytes));
+}
+
+/* Facts about waits. */
+static void configure_waits(struct bpf_object *obj, struct probe_env *env)
+{
+	probe_rodata_set(obj, "cpu_calls", cpu_calls, sizeof(cpu_calls));
+	configure_locks(obj, env);
+	configure_context(obj, env);
+}
+
+static void configure_calls(struct bpf_object *obj, const struct cpu_conf *c)
+{
+	const uint32_t execs[] = { SYS_execve, SYS_execveat };
+
+	probe_rodata_set(obj, "cpu_call_bits", c->calls, CPU_CALLS / 8);
+	probe_rodata_set(obj, "cpu_call_execs", execs, sizeof(execs));
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *s = ctx;
@@ -155,6 +214,10 @@ static void configure(void *ctx, struct bpf_object *obj)
 	set_size(obj, "cpu_scratches", (size_t)s->n_cpus * (wants_blocks(c) ? 2 : 1));
 	set_u32(obj, "cpu_n_cpus", s->n_cpus);
 	configure_slots(obj, c);
+	if (wants_blocks(c))
+		configure_waits(obj, s->env);
+	if (c->calls)
+		configure_calls(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
 	cpu_tables_configure(obj, cpu_tables_budget(s->env, c->unwind_bytes));
 	set_flag(obj, "cpu_copies_wanted", s->copies);
@@ -174,7 +237,8 @@ static int check_conf(const struct cpu_conf *c, struct err *err)
 		return err_set(err, -EINVAL, "--max-block-time is less than --min-block-time: nothing is left");
 	if (c->depth > CPU_USER_MAX)
 		return err_set(err, -EINVAL, "--depth %u: 1 to %u frames are possible", c->depth, CPU_USER_MAX);
-	if (!c->kernel_depth || c->kernel_depth > CPU_KERN_MAX)
+	/* only kernel stacks, of no frame: waits without a stack */
+	if ((!c->kernel_depth && !(c->off_cpu && c->kernel_only)) || c->kernel_depth > CPU_KERN_MAX)
 		return err_set(err, -EINVAL, "--kernel-depth %u: 1 to %u frames are possible", c->kernel_depth,
 			       CPU_KERN_MAX);
 	return 0;
@@ -191,6 +255,11 @@ static int load(struct probe_env *env, const struct cpu_conf *c, const struct cp
 	struct hooks_spec spec = {
 		.rows = cpu_hooks + first, .n_rows = end - first, .configure = configure, .ctx = &setup,
 	};
+
+	if (c->calls) {
+		spec.rows = call_hooks;
+		spec.n_rows = ARRAY_SIZE(call_hooks);
+	}
 
 	spec.elf = cpu_bpf__elf_bytes(&spec.elf_len);
 	return hooks_load(env, &spec, instance, ret, err);
@@ -251,7 +320,7 @@ static int open_tables(struct probe *p, struct err *err)
 		.complain = table_refused, .ctx = p, .nice = c->no_nice ? 0 : WORKER_NICE,
 	};
 
-	if (c->kernel_only || !SONDE_UNWIND)
+	if (c->kernel_only || !SONDE_UNWIND || (c->calls && c->depth == 1))
 		return 0;
 	snprintf(proc, sizeof(proc), "%s/proc", probe_env_host_root(p->env));
 	return cpu_tables_new(&o, &s->tables, err);
@@ -332,8 +401,11 @@ static void table_loaded(void *ctx)
 static int begin_late(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
+	const struct cpu_conf *c = p->conf;
 	const struct cpu_deferred_opts o = {
+		.depth = c->depth,
 		.tables = s->tables,
+		.loop = p->loop,
 		.ring_fd = map_fd(s, "cpu_copies"),
 		.emit = put_late,
 		.ctx = p,
@@ -355,6 +427,8 @@ static int begin_tables(struct probe *p, struct err *err)
 	if (!s->tables)
 		return 0;
 	cpu_tables_ahead(s->tables, c->tids.items, c->tids.len);
+	if (c->program)
+		cpu_tables_ahead_of(s->tables, c->program);
 	r = cpu_tables_begin(s->tables, hooks_object(s->hooks), err);
 	if (r >= 0)
 		r = begin_late(p, err);
@@ -363,27 +437,52 @@ static int begin_tables(struct probe *p, struct err *err)
 	return r;
 }
 
+/* Without a mount cgroups have a number only. */
+static void open_quotas(struct probe *p)
+{
+	struct cpu_state *s = p->state;
+
+	cgroup_names_open(probe_env_host_root(p->env), &s->quotas[CPU_QUOTA_V2]);
+	cgroup_names_open_v1(probe_env_host_root(p->env), "cpu", &s->quotas[CPU_QUOTA_V1]);
+}
+
 /* Samples start before all tables are there: stacks through files with a table are complete. */
 static int cpu_attach(struct probe *p, struct err *err)
 {
 	struct cpu_state *s = p->state;
 	int n = hooks_attach(s->hooks, -1), r;
 
+	if (wants_blocks(p->conf))
+		open_quotas(p);
 	hooks_report(s->hooks, true, report_failed, p);
 	if (!s->perf && n <= 0)
-		return err_set(err, -ENOTSUP, "switches of threads cannot be watched here");
+		return err_set(err, -ENOTSUP, "switches of threads and their calls cannot be watched here");
 	r = s->perf ? begin_sampling(s, err) : 0;
 	return r < 0 ? r : begin_tables(p, err);
 }
 
-static int name_frames(struct probe *p, const struct sonde_rec *rec)
+static int name_quota(struct probe *p, const struct cpu_wait *w)
+{
+	const uint32_t space = w->quota_of == CPU_QUOTA_V1 ? SONDE_NAME_CPU_CGROUP : SONDE_NAME_CGROUP;
+	struct cpu_state *s = p->state;
+	char path[PATH_MAX];
+
+	if (!w->quota_of || w->quota_of >= CPU_QUOTA__MAX || !s->quotas[w->quota_of] ||
+	    cgroup_names_first(s->quotas[w->quota_of], w->quota.cgroup_id, path, sizeof(path)) != 1)
+		return 0;
+	return probe_env_inject_name(p->env, space, w->quota.cgroup_id, path);
+}
+
+static int give_names(struct probe *p, const struct sonde_rec *rec)
 {
 	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_wait w = { 0 };
 	struct cpu_sample_rec r;
-	int ret = 0;
+	int ret;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!cur_copy(&c, &r, sizeof(r)) || (rec->type == CPU_REC_BLOCK && !cur_copy(&c, &w, sizeof(w))))
 		return 0; /* the decoder counts it */
+	ret = name_quota(p, &w);
 	for (unsigned i = 0; ret >= 0 && cur_left(&c) >= sizeof(uint64_t) && i < r.n_kern; i++)
 		ret = probe_env_inject_ksym(p->env, cur_u64(&c));
 	return ret;
@@ -435,7 +534,7 @@ static int cpu_control(struct probe *p, const struct sonde_rec *r)
 	case CPU_REC_BLOCK:
 		if (r->instance == p->instance)
 			count_cut(s, r);
-		return name_frames(p, r);
+		return give_names(p, r);
 	case CPU_REC_NEED:
 		return load_table(p, r);
 	default:
@@ -460,6 +559,58 @@ static int cpu_tick(struct probe *p, uint64_t now_ns)
 		cpu_deferred_go_on(s->late);
 	return 0;
 }
+
+/* ---- --max-cpu ---- */
+
+static bool set_variable(const struct cpu_state *s, const char *name, uint32_t value)
+{
+	uint32_t *var = probe_rodata_var(hooks_object(s->hooks), name, sizeof(*var));
+
+	if (var)
+		__atomic_store_n(var, value, __ATOMIC_RELAXED);
+	return var;
+}
+
+static bool sample_samples(const struct cpu_state *s, uint32_t one_in, struct buf *what)
+{
+	if (one_in > 1)
+		buf_printf(what, "taking 1 of %u samples", one_in);
+	else
+		buf_add_str(what, "taking all samples again");
+	return set_variable(s, "cpu_sample_one_in", one_in);
+}
+
+/* The walks of user stacks cost most: they go first. */
+static bool sample_waits(const struct cpu_state *s, const struct cpu_conf *c, uint32_t one_in, struct buf *what)
+{
+	const bool bare = !c->kernel_only && one_in > 1;
+	const uint32_t waits = bare ? one_in / 2 : one_in;
+
+	if (waits > 1)
+		buf_printf(what, "recording 1 of %u waits%s", waits, bare ? " without user stacks" : "");
+	else
+		buf_printf(what, "recording all waits%s", bare ? " without user stacks" : " again");
+	return set_variable(s, "cpu_block_bare", bare) && set_variable(s, "cpu_block_one_in", waits);
+}
+
+static int cpu_set_rate(struct probe *p, uint32_t one_in, char *ret_what, size_t size)
+{
+	const struct cpu_conf *c = p->conf;
+	const struct cpu_state *s = p->state;
+	_cleanup_(buf_fini) struct buf what = { 0 };
+	bool can = wants_samples(c) || wants_blocks(c);
+
+	if (wants_samples(c))
+		can &= sample_samples(s, one_in, &what);
+	if (wants_samples(c) && wants_blocks(c))
+		buf_add_str(&what, ", ");
+	if (wants_blocks(c))
+		can &= sample_waits(s, c, one_in, &what);
+	snprintf(ret_what, size, "%s", buf_str(&what));
+	return can ? 0 : -ENOTSUP;
+}
+
+/* ---- the end ---- */
 
 /* Timers of idle CPUs may stop; no thread's time is missing there. */
 static void forgive_idle(const struct cpu_state *s, struct cpu_totals_rec *r)
@@ -540,6 +691,8 @@ static void cpu_close(struct probe *p)
 	cpu_perf_free(s->perf);
 	hooks_free(s->hooks);
 	free(s->cpus);
+	for (size_t i = 0; i < ARRAY_SIZE(s->quotas); i++)
+		cgroup_names_close(s->quotas[i]);
 	buf_fini(&s->reasons);
 	*s = (struct cpu_state){ 0 };
 }
@@ -580,6 +733,6 @@ const struct probe_ops cpu_probe = {
 	.conf_base = &cpu_conf_default,
 	.conf_size = sizeof(struct cpu_conf), .state_size = sizeof(struct cpu_state),
 	.check = cpu_check, .open = cpu_open, .attach = cpu_attach, .ahead = true,
-	 .control = cpu_control, .tick = cpu_tick,
+	.control = cpu_control, .tick = cpu_tick, .sample = cpu_set_rate,
 	.detach = cpu_detach, .finish = cpu_finish, .close = cpu_close,
 };

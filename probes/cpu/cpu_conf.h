@@ -28,6 +28,10 @@ struct cpu_conf {
 	uint32_t kernel_depth;		/* --kernel-depth */
 	uint64_t unwind_bytes;		/* --unwind-memory: of unwind tables in the kernel */
 	bool no_nice;			/* --no-nice: nothing runs ahead of others */
+
+	/* set by a command: user stacks of these system calls instead of samples and blocks; NULL = none */
+	const uint64_t *calls;		/* CPU_CALLS bits by number */
+	const char *program;		/* executable whose stacks will come first; NULL = none */
 };
 
 /* A command starts from it. */

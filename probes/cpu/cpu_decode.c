@@ -70,26 +70,70 @@ static int check(const struct cpu_sample_rec *r, const struct cursor *c)
 	return r->wait_ns > r->value || !r->count ? -EBADMSG : 0;
 }
 
-static int decode_stacks(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
+static int finish(const struct cpu_sample_rec *r, struct cursor *c, struct event *ev, const struct emitter *em)
+{
+	int ret;
+
+	ev->keys.cgroup_id = r->cgroup_id;
+	ev->keys.netns = r->netns;
+	ret = add_stacks(ev, r, c, em->scratch);
+	return ret < 0 ? ret : em->emit(em->ctx, ev);
+}
+
+static void fill_body(const struct cpu_sample_rec *r, struct cpu_body *b)
+{
+	*b = (struct cpu_body){
+		.value = r->value, .wait_ns = r->wait_ns, .count = r->count, .kern_err = r->kern_err,
+		.user_end = r->user_end, .mode = r->mode, .state = (uint8_t)state_of(r),
+	};
+	memcpy(b->comm, r->comm, sizeof(b->comm));
+}
+
+static int decode_sample(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_sample_rec r;
 	struct cpu_body b;
-	int ret;
 
 	if (!cur_copy(&c, &r, sizeof(r)) || check(&r, &c) < 0)
 		return -EBADMSG;
-	b = (struct cpu_body){
-		.value = r.value, .wait_ns = r.wait_ns, .count = r.count, .kern_err = r.kern_err,
-		.user_end = r.user_end, .mode = r.mode, .state = (uint8_t)state_of(&r),
-	};
-	memcpy(b.comm, r.comm, sizeof(b.comm));
+	fill_body(&r, &b);
 	ev->body = &b;
 	ev->body_len = sizeof(b);
-	ev->keys.cgroup_id = r.cgroup_id;
-	ev->keys.netns = r.netns;
-	ret = add_stacks(ev, &r, &c, em->scratch);
-	return ret < 0 ? ret : em->emit(em->ctx, ev);
+	return finish(&r, &c, ev, em);
+}
+
+/* A wait has a waker or a quota, in one place. */
+static int split_quota(struct cpu_block *b)
+{
+	struct cpu_wait *w = &b->wait;
+
+	if (!w->quota_of)
+		return 0;
+	if (w->quota_of >= CPU_QUOTA__MAX || w->waker != CPU_WAKER_UNKNOWN || !(w->flags & CPU_WAIT_F_THROTTLED))
+		return -EBADMSG;
+	b->quota = w->quota;
+	memset(&w->quota, 0, sizeof(w->quota));
+	return 0;
+}
+
+/* Older recordings have no struct cpu_wait. */
+static int decode_block(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
+{
+	const bool has_wait = rec->type == CPU_REC_BLOCK;
+	struct cursor c = cur_init(rec, rec->len);
+	struct cpu_block b = { .wait.file = CPU_FILE_UNKNOWN };
+	struct cpu_sample_rec r;
+
+	if (!cur_copy(&c, &r, sizeof(r)) || (has_wait && !cur_copy(&c, &b.wait, sizeof(b.wait))) ||
+	    check(&r, &c) < 0 || b.wait.waker >= CPU_WAKER__MAX || b.wait.call >= CPU_CALL__MAX ||
+	    split_quota(&b) < 0)
+		return -EBADMSG;
+	fill_body(&r, &b.body);
+	b.sleep_ns = r.value - r.wait_ns;
+	ev->body = &b;
+	ev->body_len = sizeof(b);
+	return finish(&r, &c, ev, em);
 }
 
 static int decode_totals(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -129,11 +173,12 @@ static int check_need(const struct sonde_rec *rec, struct event *ev, const struc
 }
 
 static const struct decode_row rows[] = {
-	{ CPU_REC_SAMPLE, &cpu_sample_desc, decode_stacks },
-	{ CPU_REC_BLOCK, &cpu_block_desc, decode_stacks },
+	{ CPU_REC_SAMPLE, &cpu_sample_desc, decode_sample, .ident = true },
+	{ CPU_REC_BLOCK_2, &cpu_block_desc, decode_block, .ident = true },
 	{ CPU_REC_NEED, NULL, check_need },
 	{ CPU_REC_TOTALS_4, &cpu_totals_desc, decode_totals },
 	{ CPU_REC_TOTALS, &cpu_totals_desc, decode_totals },
+	{ CPU_REC_BLOCK, &cpu_block_desc, decode_block, .ident = true },
 	{ 0 },
 };
 
@@ -141,7 +186,8 @@ static const struct event_desc *const events[] = { &cpu_sample_desc, &cpu_block_
 
 /* Addresses and names of threads. */
 static const struct content_rule content[] = {
-	{ CPU_REC_SAMPLE }, { CPU_REC_BLOCK }, { CPU_REC_NEED }, { CPU_REC_TOTALS_4 }, { CPU_REC_TOTALS }, { 0 },
+	{ CPU_REC_SAMPLE }, { CPU_REC_BLOCK_2 }, { CPU_REC_NEED }, { CPU_REC_TOTALS_4 }, { CPU_REC_TOTALS },
+	{ CPU_REC_BLOCK }, { 0 },
 };
 
 extern const struct decoder_ops cpu_decoder;

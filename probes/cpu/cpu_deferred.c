@@ -17,6 +17,7 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "loop/loop.h"
 #include "probes/cpu/cpu_wire.h"
 #include "sonde/stack_wire.h"
 
@@ -24,6 +25,8 @@
 #define WAITING_MAX 4096u		/* stacks; those of blocks wait without their memory */
 #define WAIT_NS 3000000000ull		/* for a table */
 #define STEP_NS 20000000ull		/* a process may have ended after that */
+#define SLICE_NS 2000000ull		/* of walking; then the loop has its turn */
+#define REST_NS 1000000ull		/* until the next slice */
 
 /* Of one process. */
 struct process {
@@ -56,6 +59,9 @@ struct cpu_deferred {
 	struct map by_id;		/* struct late_id -> struct late * */
 	size_t n, waiting_bytes;
 	struct process *processes;
+	struct loop_source *timer;	/* of the next slice; NULL: walks are not cut */
+	struct late *resume;		/* where the slice before ended; NULL = none is under way */
+	bool again;			/* walk once more after this round: a table has come meanwhile */
 };
 
 /* ---- processes ---- */
@@ -112,6 +118,8 @@ static void take_out(struct cpu_deferred *l, struct late **at)
 	struct late *w = *at;
 
 	*at = w->next;
+	if (l->resume == w)
+		l->resume = w->next;
 	if (l->last == &w->next)
 		l->last = at;
 	map_remove(&l->by_id, &w->id);
@@ -125,7 +133,8 @@ static void take_out(struct cpu_deferred *l, struct late **at)
 /* Emits the record with the frames found so far. */
 static void emit(struct cpu_deferred *l, struct late *w)
 {
-	const size_t had = w->rec->n_user, room = had < CPU_USER_MAX ? CPU_USER_MAX - had : 0;
+	const size_t had = w->rec->n_user, most = l->opts.depth ? l->opts.depth : CPU_USER_MAX;
+	const size_t room = had < most ? most - had : 0;
 	const size_t n = MIN(w->stack.n_ips, room);
 	const size_t len = w->rec->hdr.len + n * sizeof(uint64_t);
 	struct cpu_sample_rec *r = realloc(w->rec, len);
@@ -168,13 +177,33 @@ static bool is_over(const struct cpu_deferred *l, const struct late *w, uint64_t
 	return now_ns > w->id.at_ns + (cpu_tables_busy(l->opts.tables) ? WAIT_NS : WAIT_NS / 3);
 }
 
-/* @last: do not wait any longer. */
+static struct late **resume_at(struct cpu_deferred *l)
+{
+	struct late **at = &l->first;
+
+	while (l->resume && *at != l->resume)
+		at = &(*at)->next;
+	return at;
+}
+
+/* A slice has ended before @next, or the round, at NULL. */
+static void arrange_next(struct cpu_deferred *l, struct late *next)
+{
+	l->resume = next;
+	if (!next && l->again)
+		l->again = false;
+	else if (!next)
+		return;
+	loop_set_timer(l->timer, REST_NS, 0);
+}
+
+/* @last: do not wait any longer. Otherwise for a slice, from where the one before ended. */
 static void walk_all(struct cpu_deferred *l, bool last)
 {
 	const uint64_t now_ns = clock_boot_ns();
-	struct late **at = &l->first;
+	struct late **at = last ? &l->first : resume_at(l);
 
-	while (*at) {
+	while (*at && (last || !l->timer || clock_boot_ns() < now_ns + SLICE_NS)) {
 		struct late *w = *at;
 
 		if (w->bytes)
@@ -188,8 +217,19 @@ static void walk_all(struct cpu_deferred *l, bool last)
 		else
 			at = &w->next;
 	}
+	if (l->timer)
+		arrange_next(l, *at);
 	if (!l->first)
 		free_processes(l);
+}
+
+static int on_timer(void *ctx, _unused_ uint64_t now_ns)
+{
+	struct cpu_deferred *l = ctx;
+
+	if (l->first)
+		walk_all(l, false);
+	return 0;
 }
 
 /* ---- from the kernel ---- */
@@ -291,6 +331,8 @@ int cpu_deferred_new(const struct cpu_deferred_opts *o, struct cpu_deferred **re
 	l->ring = ring_buffer__new(o->ring_fd, take_entry, l, NULL);
 	if (!l->ring)
 		return err_errno(err, -errno, "stacks cannot be walked later");
+	if (o->loop && loop_add_timer(o->loop, 0, 0, on_timer, l, &l->timer) == 0)
+		loop_name(l->timer, "late stacks");
 	*ret = TAKE_PTR(l);
 	return 0;
 }
@@ -299,6 +341,7 @@ void cpu_deferred_free(struct cpu_deferred *l)
 {
 	if (!l)
 		return;
+	loop_remove(l->timer);
 	while (l->first)
 		take_out(l, &l->first);
 	free_processes(l);
@@ -315,6 +358,7 @@ void cpu_deferred_take(struct cpu_deferred *l)
 void cpu_deferred_go_on(struct cpu_deferred *l)
 {
 	ring_buffer__consume(l->ring);
+	l->again = l->resume;
 	if (l->first)
 		walk_all(l, false);
 }

@@ -20,7 +20,9 @@ struct err;
 
 struct cpu_deferred_opts {
 	struct cpu_tables *tables;	/* borrowed, outlives it */
+	struct loop *loop;		/* borrowed; walks leave it its turns; NULL = they do not stop */
 	int ring_fd;			/* of the map cpu_copies */
+	uint32_t depth;			/* most frames of a stack; 0 = CPU_USER_MAX */
 	/* Takes a record that is complete. */
 	void (*emit)(void *ctx, struct cpu_sample_rec *r);
 	void *ctx;
@@ -38,11 +40,11 @@ void cpu_deferred_take(struct cpu_deferred *l);
  */
 void cpu_deferred_go_on(struct cpu_deferred *l);
 
-/* The same, for the last time: waits for tables that are being made, but not longer than so. Leaves nothing. */
+/* The same once more at the end: waits for tables in the making, at most @limit_ns. Leaves nothing. */
 void cpu_deferred_end(struct cpu_deferred *l, uint64_t limit_ns);
 
 /*
- * Waits for tables that are being made, but not longer than @limit_ns, and takes what is copied meanwhile: before
+ * Waits for tables in the making, at most @limit_ns, and takes what is copied meanwhile: before
  * records may be emitted.
  */
 void cpu_deferred_wait(struct cpu_deferred *l, uint64_t limit_ns);

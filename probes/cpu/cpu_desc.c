@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "probes/cpu/cpu_event.h"
+#include "probes/cpu/cpu_wait.h"
 #include "probes/cpu/cpu_wire.h"
 #include "sonde/stack_wire.h"
 
@@ -42,6 +43,12 @@ static const struct xlat_val state_vals[] = {
 };
 _Static_assert(ARRAY_SIZE(state_vals) == CPU_STATE__MAX, "each state has a name");
 static const struct xlat state_xlat = { .name = "thread_state", .vals = state_vals, .n = ARRAY_SIZE(state_vals) };
+
+static const struct xlat_val waker_vals[] = {
+	{ CPU_WAKER_SOFTIRQ, "softirq" }, { CPU_WAKER_HARDIRQ, "hardirq" }, { CPU_WAKER_INTERRUPT, "interrupt" },
+	{ CPU_WAKER_IDLE, "idle" },
+};
+static const struct xlat waker_xlat = { .name = "waker", .vals = waker_vals, .n = ARRAY_SIZE(waker_vals) };
 
 /* ---- lines ---- */
 
@@ -132,11 +139,62 @@ static int sample_line(const struct event *ev, const struct line_opts *o, struct
 	return put_rest(ev, o, out);
 }
 
-/* "stress[812] off for 12.031 ms (0.004 ms waiting for a CPU) sleeping in __schedule+0x3" */
+/* ", woken by front[812] thread 815 goroutine 7", ", woken by softirq" */
+static void put_waker(const struct cpu_wait *w, struct buf *out)
+{
+	const char *irq = xlat_name(&waker_xlat, w->waker);
+
+	if (w->waker == CPU_WAKER_UNKNOWN)
+		return;
+	buf_add_str(out, ", woken by ");
+	if (w->waker != CPU_WAKER_THREAD) {
+		buf_add_str(out, irq ? irq : "?");
+		return;
+	}
+	str_escape_buf(out, w->waker_comm, strnlen(w->waker_comm, sizeof(w->waker_comm)));
+	buf_printf(out, "[%u]", w->waker_tgid);
+	if (w->waker_tid != w->waker_tgid)
+		buf_printf(out, " thread %u", w->waker_tid);
+	if (w->waker_goid)
+		buf_printf(out, " goroutine %llu", (unsigned long long)w->waker_goid);
+}
+
+/* NULL: no quota was used up, or the name of its cgroup is unknown. */
+static const char *quota_cgroup(const struct event *ev)
+{
+	const struct cpu_block *b = ev->body;
+	const uint32_t space = b->wait.quota_of == CPU_QUOTA_V1 ? SONDE_NAME_CPU_CGROUP : SONDE_NAME_CGROUP;
+
+	return b->wait.quota_of ? event_names_get(ev->names, space, b->quota.cgroup_id) : NULL;
+}
+
+/* " by /web (10.000 ms of CPU time per 100.000 ms)" */
+static void put_quota(const struct event *ev, struct buf *out)
+{
+	const struct cpu_quota *q = &((const struct cpu_block *)ev->body)->quota;
+	const char *cgroup = quota_cgroup(ev);
+
+	if (!q->period_ns)
+		return;
+	buf_add_str(out, " by ");
+	if (cgroup)
+		str_escape_buf(out, cgroup, strlen(cgroup));
+	else
+		buf_printf(out, "cgroup %llu", (unsigned long long)q->cgroup_id);
+	buf_add_str(out, " (");
+	put_ms(out, q->quota_ns);
+	buf_add_str(out, " of CPU time per ");
+	put_ms(out, q->period_ns);
+	buf_add_char(out, ')');
+}
+
+/* "redis[812] off for 2.031 ms (0.004 ms waiting for a CPU) sleeping, futex, woken by redis[812] in do_futex+0x3" */
 static int block_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	const struct cpu_body *b = ev->body;
-	const char *state = xlat_name(&state_xlat, b->state);
+	const struct cpu_block *block = ev->body;
+	const struct cpu_body *b = &block->body;
+	const char *state = xlat_name(&state_xlat, b->state), *kind;
+	const struct cpu_verdict v = cpu_wait_judge(ev);
 
 	put_who(ev, out);
 	buf_add_str(out, " off for ");
@@ -147,6 +205,11 @@ static int block_line(const struct event *ev, const struct line_opts *o, struct 
 		buf_add_str(out, " waiting for a CPU)");
 	}
 	buf_printf(out, " %s", b->mode & CPU_MODE_PREEMPTED ? "preempted" : state ? state : "?");
+	kind = xlat_name(&cpu_wait_kind_xlat, v.kind);
+	if (kind && v.kind != CPU_WAIT_CPU && v.kind != CPU_WAIT_UNKNOWN && v.kind != CPU_WAIT_OTHER)
+		buf_printf(out, ", %s", kind);
+	put_waker(&block->wait, out);
+	put_quota(ev, out);
 	return put_rest(ev, o, out);
 }
 
@@ -183,11 +246,87 @@ static const struct field sample_fields[] = {
 	COMMON_ROWS,
 };
 
+/* FIELD_GET rows of blocks: `off` says which. */
+enum { GET_KIND, GET_KIND_BY, GET_RUNQ, GET_SLEEP, GET_IRQ, GET_QUOTA_CGROUP };
+
+static int get_enum(const struct xlat *x, unsigned n, struct value *ret)
+{
+	const char *name = xlat_name(x, n);
+
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name), .has_number = true, .u = n };
+	return 0;
+}
+
+static int get_ns(const struct cpu_block *b, uint64_t ns, struct value *ret)
+{
+	if (b->wait.flags & CPU_WAIT_F_NOT_WOKEN)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_UINT, .u = ns, .ns = true };
+	return 0;
+}
+
+static int get_text(const char *text, struct value *ret)
+{
+	if (!text)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
+	return 0;
+}
+
+static int block_get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct cpu_block *b = ev->body;
+
+	switch (f->off) {
+	case GET_KIND: return get_enum(&cpu_wait_kind_xlat, cpu_wait_judge(ev).kind, ret);
+	case GET_KIND_BY: return get_enum(&cpu_wait_by_xlat, cpu_wait_judge(ev).by, ret);
+	case GET_RUNQ: return get_ns(b, b->body.wait_ns, ret);
+	case GET_SLEEP: return get_ns(b, b->sleep_ns, ret);
+	case GET_IRQ: return get_enum(&waker_xlat, b->wait.waker, ret);
+	case GET_QUOTA_CGROUP: return get_text(quota_cgroup(ev), ret);
+	default: return -ENOENT;
+	}
+}
+
+#define BLOCK_GET(word_, name_, like_, doc_, ...) \
+	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
+	  ##__VA_ARGS__ }
+#define WAIT_ROW(member, word, kind, doc, ...) \
+	FIELD_ROW(struct cpu_block, wait.member, word, kind, doc, .flags = FIELD_OPTIONAL, ##__VA_ARGS__)
+
+#define QUOTA_ROW(member, word, kind, doc) \
+	FIELD_ROW(struct cpu_block, quota.member, word, kind, doc, .flags = FIELD_OPTIONAL)
+
 static const struct field block_fields[] = {
 	ROW(value, "stack.value", FIELD_NS, "ns off the CPU"),
 	ROW(wait_ns, "stack.wait", FIELD_NS, "of these, ns ready to run and waiting for a CPU"),
 	ROW(state, "stack.state", FIELD_ENUM, "state in which it left the CPU", .xlat = &state_xlat),
 	COMMON_ROWS,
+	BLOCK_GET(GET_KIND, "block.kind", FIELD_ENUM, "what the thread waited for", .xlat = &cpu_wait_kind_xlat),
+	BLOCK_GET(GET_KIND_BY, "block.kind_by", FIELD_ENUM, "what the kind is known from, or why it is unknown",
+		  .xlat = &cpu_wait_by_xlat),
+	BLOCK_GET(GET_SLEEP, "block.sleep_ns", FIELD_NS, "ns from leaving the CPU to the wake-up"),
+	BLOCK_GET(GET_RUNQ, "block.runq_ns", FIELD_NS, "ns from the wake-up to running; absent, as sleep_ns, if no "
+		  "wake-up was seen"),
+	WAIT_ROW(waker_tgid, "block.waker.pid", FIELD_UINT, "process that woke the thread"),
+	WAIT_ROW(waker_tid, "block.waker.tid", FIELD_UINT, "its thread"),
+	WAIT_ROW(waker_start_ns, "block.waker.start_ns", FIELD_UINT, "start of that process, ns since boot"),
+	WAIT_ROW(waker_image, "block.waker.image_id", FIELD_UINT, "number of the executable image of that process"),
+	FIELD_ROW(struct cpu_block, wait.waker_comm, "block.waker.name", FIELD_STR, "name of that thread",
+		  .flags = FIELD_OPTIONAL | FIELD_OPEN),
+	WAIT_ROW(waker_goid, "block.waker.goid", FIELD_UINT, "goroutine of that thread"),
+	BLOCK_GET(GET_IRQ, "block.waker.irq", FIELD_ENUM, "interrupt that woke the thread; no thread is named then",
+		  .xlat = &waker_xlat),
+	BLOCK_GET(GET_QUOTA_CGROUP, "block.quota.cgroup", FIELD_STR,
+		  "cgroup whose quota of CPU time was used up: path below its mount", .flags = FIELD_OPEN),
+	QUOTA_ROW(quota_ns, "block.quota.time", FIELD_NS, "ns of CPU time that it has in each period"),
+	QUOTA_ROW(period_ns, "block.quota.period", FIELD_NS, "length of the period, ns"),
+	QUOTA_ROW(n_periods, "block.quota.periods", FIELD_UINT, "periods that passed (nr_periods of its cpu.stat)"),
+	QUOTA_ROW(n_throttled, "block.quota.throttled", FIELD_UINT, "of these, with the quota used up"),
+	QUOTA_ROW(throttled_ns, "block.quota.throttled_ns", FIELD_NS, "ns that its queues were throttled, over all "
+		  "CPUs, before this wait"),
 };
 
 #define TOTAL(member, word, doc) FIELD_ROW(struct cpu_totals, member, word, FIELD_UINT, doc)
@@ -233,7 +372,7 @@ const struct event_desc cpu_sample_desc = {
 const struct event_desc cpu_block_desc = {
 	.type = CPU_REC_BLOCK, .name = "cpu.block", .doc = "how long a thread was off the CPUs, and where it left",
 	.class = EVENT_DATA, .fields = block_fields, .n_fields = ARRAY_SIZE(block_fields),
-	.body_size = sizeof(struct cpu_body), .sections = STACKS, .line = block_line,
+	.body_size = sizeof(struct cpu_block), .sections = STACKS, .get = block_get, .line = block_line,
 };
 
 const struct event_desc cpu_totals_desc = {

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "probes/cpu/cpu_wire.h"
+
 struct event_desc;
 
 /* How a thread that left a CPU waits; as ps(1) tells them apart. */
@@ -26,6 +28,14 @@ struct cpu_body {
 	uint8_t state;		/* enum cpu_state */
 	uint8_t pad[5];
 	char comm[16];
+};
+
+/* Of cpu.block. */
+struct cpu_block {
+	struct cpu_body body;
+	uint64_t sleep_ns;	/* body.value less body.wait_ns */
+	struct cpu_wait wait;	/* zero in recordings of older versions; `quota` is below */
+	struct cpu_quota quota;	/* zero without wait.quota_of */
 };
 
 /* cpu.totals; the reasons are in SEC_TEXT. Units: struct cpu_totals_rec. */

@@ -124,15 +124,15 @@ static int write_all(int fd, const char *p, size_t len)
 	return 0;
 }
 
-static int work(void *ctx, int in_fd, int out_fd)
+/* @ctx: how many files. */
+static int work(void *ctx, _unused_ int in_fd, int out_fd)
 {
-	const struct batch *b = ctx;
+	const size_t n = *(const size_t *)ctx;
 	int r = 0;
 
-	(void)in_fd;
-	for (size_t i = 0; r == 0 && i < b->n; i++) {
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		_cleanup_(buf_fini) struct buf blob = { 0 };
-		struct answer_head head = { .result = compile_file(b->jobs[i]->fd, &blob) };
+		struct answer_head head = { .result = compile_file(WORKER_FD_FIRST + (int)i, &blob) };
 
 		head.len = head.result < 0 ? 0 : (uint32_t)blob.len;
 		r = write_all(out_fd, (const char *)&head, sizeof(head));
@@ -141,6 +141,7 @@ static int work(void *ctx, int in_fd, int out_fd)
 	}
 	return r < 0 ? MIN(-r, 255) : 0;
 }
+WORKER_PLAIN(work);
 
 /* ---- in the parent ---- */
 
@@ -372,13 +373,13 @@ static int start_worker(struct batch *b, const int *fds, struct err *err)
 {
 	const struct worker_opts o = {
 		.name = "sonde unwind", .memory_bytes = b->loader->worker_bytes, .cpu_seconds = 3 * BATCH_MAX,
-		.later = true, .fds = fds, .n_fds = b->n, .nice = b->loader->nice,
+		.later = true, .fds = fds, .n_fds = b->n, .nice = b->loader->nice, .ctx_bytes = sizeof(b->n),
 	};
 	struct cpu_loader *l = b->loader;
 	int fd, r;
 
 	coop_step(probe_env_coop(l->env), "start", "unwind worker");
-	r = worker_start(&o, work, b, -1, &b->worker, err);
+	r = worker_start(&o, work, &b->n, -1, &b->worker, err);
 
 	if (r < 0)
 		return r;

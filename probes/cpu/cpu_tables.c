@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -387,6 +388,22 @@ void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids)
 	if (!n_tids && !s->n_pids)
 		cpu_top_tasks_each(t->proc_fd, AHEAD_NS, probe_env_coop(t->env), take_busy, t);
 	cpu_load_hold(t->loader, false);
+}
+
+/* Maps the file for a moment, so that it is one of this process's own. */
+void cpu_tables_ahead_of(struct cpu_tables *t, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = fd < 0 ? MAP_FAILED : mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	if (t->has_loop && !probe_env_scarce_bytes(t->env)) {
+		cpu_load_hold(t->loader, true);
+		load_siblings(t, (uint32_t)getpid(), true);
+		cpu_load_hold(t->loader, false);
+	}
+	if (at != MAP_FAILED)
+		munmap(at, bytes);
 }
 
 void cpu_tables_poll(struct cpu_tables *t)

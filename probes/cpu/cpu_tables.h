@@ -56,6 +56,9 @@ void cpu_tables_free(struct cpu_tables *t);	/* NULL is fine */
  */
 void cpu_tables_ahead(struct cpu_tables *t, const uint32_t *tids, size_t n_tids);
 
+/* The same for the executable @path and what this process has mapped: the C library and its loader. */
+void cpu_tables_ahead_of(struct cpu_tables *t, const char *path);
+
 /* After load. Loads the table of the vDSO. @obj outlives the tables. -ENOENT: it has no unwinder. */
 int cpu_tables_begin(struct cpu_tables *t, struct bpf_object *obj, struct err *err);
 

@@ -40,6 +40,7 @@ void gohttp2_calls_init(struct gohttp2_calls *t)
 	map_init(&t->calls, sizeof(struct gohttp2_call_key), sizeof(struct gohttp2_call *));
 	map_init(&t->conns, sizeof(struct gohttp2_conn_key), sizeof(struct gohttp2_conn *));
 	map_init(&t->cookies, sizeof(uint64_t), sizeof(struct gohttp2_conn *));
+	map_init(&t->numbers, sizeof(uint64_t), sizeof(struct gohttp2_call *));
 	list_init(&t->calls_lru);
 	list_init(&t->conns_lru);
 	t->ready = true;
@@ -56,6 +57,7 @@ void gohttp2_calls_fini(struct gohttp2_calls *t)
 	map_fini(&t->calls);
 	map_fini(&t->conns);
 	map_fini(&t->cookies);
+	map_fini(&t->numbers);
 	t->ready = false;
 }
 
@@ -160,18 +162,38 @@ struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct goh
 	*slot = c;
 	c->key = *key;
 	c->conn = conn;
-	c->body.status = GOHTTP2_STATUS_UNKNOWN;
+	c->body.status = CALL_EVENT_STATUS_UNKNOWN;
 	list_add(&t->calls_lru, &c->lru);
 	list_add(&conn->calls, &c->in_conn);
 	return c;
 }
 
+struct gohttp2_call *gohttp2_calls_numbered(const struct gohttp2_calls *t, uint64_t number)
+{
+	struct gohttp2_call **slot = number ? map_find(&t->numbers, &number) : NULL;
+
+	return slot ? *slot : NULL;
+}
+
+int gohttp2_calls_set_number(struct gohttp2_calls *t, struct gohttp2_call *c, uint64_t number)
+{
+	struct gohttp2_call **slot = map_add(&t->numbers, &number, NULL);
+
+	if (!slot)
+		return -ENOMEM;
+	*slot = c;
+	c->number = number;
+	return 0;
+}
+
 void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c)
 {
 	map_remove(&t->calls, &c->key);
+	if (gohttp2_calls_numbered(t, c->number) == c)
+		map_remove(&t->numbers, &c->number);
 	list_del(&c->lru);
 	list_del(&c->in_conn);
-	for (unsigned i = 0; i < GOHTTP2_TEXT__MAX; i++)
+	for (unsigned i = 0; i < CALL_EVENT_TEXT__MAX; i++)
 		free(c->text[i]);
 	free(c);
 }
@@ -181,7 +203,7 @@ struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t)
 	return t->calls.len >= GOHTTP2_CALLS_MAX ? container_of(t->calls_lru.next, struct gohttp2_call, lru) : NULL;
 }
 
-int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+int gohttp2_calls_set(struct gohttp2_call *c, enum call_event_text which, const char *text, size_t len)
 {
 	free(c->text[which]);
 	c->text[which] = NULL;
@@ -189,7 +211,7 @@ int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const cha
 	return gohttp2_calls_append(c, which, text, len);
 }
 
-int gohttp2_calls_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len)
+int gohttp2_calls_append(struct gohttp2_call *c, enum call_event_text which, const char *text, size_t len)
 {
 	size_t have = c->text_len[which];
 	char *grown;

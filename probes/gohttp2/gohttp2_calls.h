@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "call/call_event.h"
 #include "probes/gohttp2/gohttp2_event.h"
 
 #define GOHTTP2_CALLS_MAX 65536u /* open at once */
@@ -46,18 +47,21 @@ struct gohttp2_call {
 	struct gohttp2_link in_conn;
 	struct gohttp2_conn *conn;
 	struct gohttp2_call_key key;
-	struct gohttp2_call_body body; /* without strings */
+	struct call_event_body body; /* without strings */
 	uint64_t goid;
+	uint64_t image, cgroup_id; /* as in struct sonde_ident */
+	uint64_t number;	/* of this call; 0 = in recordings of older versions */
 	uint64_t reported_ns; /* time of its last progress event */
 	uint32_t tid;
 	uint16_t instance;
 	bool answered;		       /* response headers arrived */
-	char *text[GOHTTP2_TEXT__MAX]; /* owned; NULL = none */
-	uint32_t text_len[GOHTTP2_TEXT__MAX];
+	char *text[CALL_EVENT_TEXT__MAX]; /* owned; NULL = none */
+	uint32_t text_len[CALL_EVENT_TEXT__MAX];
 };
 
 struct gohttp2_calls {
 	struct map calls, conns, cookies; /* key -> pointer; cookies: socket -> struct gohttp2_conn * */
+	struct map numbers; /* of calls of servers -> struct gohttp2_call * */
 	struct gohttp2_link calls_lru, conns_lru;
 	bool ready;
 	bool any_closed; /* a closed connection is still to be reported */
@@ -80,12 +84,16 @@ struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct goh
 				       struct gohttp2_conn *conn);
 void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c);
 
+/* Enters an open call by its number, once. 0 or -ENOMEM. */
+int gohttp2_calls_set_number(struct gohttp2_calls *t, struct gohttp2_call *c, uint64_t number);
+struct gohttp2_call *gohttp2_calls_numbered(const struct gohttp2_calls *t, uint64_t number); /* NULL if not open */
+
 /* The oldest call if the table is full, else NULL. */
 struct gohttp2_call *gohttp2_calls_surplus(const struct gohttp2_calls *t);
 
 /* Replaces a string of the call. 0 or -ENOMEM. */
-int gohttp2_calls_set(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
+int gohttp2_calls_set(struct gohttp2_call *c, enum call_event_text which, const char *text, size_t len);
 /* Appends to a string, up to 16 KiB. 0 or -ENOMEM. */
-int gohttp2_calls_append(struct gohttp2_call *c, enum gohttp2_text which, const char *text, size_t len);
+int gohttp2_calls_append(struct gohttp2_call *c, enum call_event_text which, const char *text, size_t len);
 
 #endif

@@ -30,12 +30,14 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "gobin/gobin.h"
+#include "probes/gohttp2/gohttp2_conns.h"
+#include "probes/gohttp2/gohttp2_exe.h"
 #include "probes/gohttp2/gohttp2_layout.h"
 #include "probes/gohttp2/gohttp2_inspect.h"
 #include "probes/gohttp2/gohttp2_mapped.h"
 #include "probes/gohttp2/gohttp2_wire.h"
 
-#define IDLE_NS 2000000000ull	/* probes stay attached for this long, for programs that are restarted */
+#define WATCHED_MAX 256		/* files; beyond it the one used least is detached */
 #define SITES_MAX (GOHTTP2_SITE__MAX * GOHTTP2_COPY__MAX)
 
 struct file_key {
@@ -51,12 +53,13 @@ struct file {
 	bool attached, moves, library;
 	uint64_t base, code;		/* addresses in the file: first mapping, code */
 	struct gohttp2_layout layouts[GOHTTP2_COPY__MAX];
+	struct gohttp2_conns *conns;	/* owned */
 	struct gohttp2_attach sites[SITES_MAX];
 	size_t n_sites, n_attached;
 	struct bpf_link *links[SITES_MAX]; /* owned; a single one with uprobe.multi */
 	size_t n_links;
 	uint32_t users;			/* processes */
-	uint64_t idle_ns;		/* when the last user exited; 0 = in use */
+	uint64_t uses;			/* programs started so far */
 	char text[256];			/* Go release, or why it is not watched */
 };
 
@@ -68,11 +71,15 @@ struct process {
 struct gohttp2_files {
 	struct gohttp2_files_opts o;
 	int proc_fd;
-	int layouts_fd, linked_fd, files_fd, tgids_fd;
+	int layouts_fd, linked_fd, files_fd, tgids_fd, conns_fd;
 	VEC(struct file *) files;	/* owned */
 	struct map by_key;		/* struct file_key -> struct file * */
+	/* lint-ok(tables): which files of a process are attached */
 	struct map processes;		/* uint32_t -> struct process */
 	unsigned n_looked;		/* files inspected so far */
+	struct coop_job detaching;	/* of `old` */
+	struct bpf_link *old[SITES_MAX]; /* owned; of a file that was used least */
+	size_t n_old;
 	struct gohttp2_mapped *mapped;	/* owned */
 };
 
@@ -90,26 +97,37 @@ static uint64_t cookie_of(const struct file *file, const struct gohttp2_attach *
 	return (uint64_t)(file->module | a->copy) << GOHTTP2_COOKIE_SHIFT | a->site;
 }
 
-/* Attaches all sites by one link, which also detaches in one step. */
-static int attach_together(struct gohttp2_files *f, struct file *file, const char *path)
+/* Attaches the sites of one program by one link, which also detaches in one step. */
+static int attach_program(const struct bpf_program *prog, struct file *file, const char *path, bool range)
 {
 	unsigned long offsets[SITES_MAX];
 	unsigned long long cookies[SITES_MAX];	/* libbpf's __u64 */
-	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = file->n_sites);
+	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies);
 	struct bpf_link *link;
 
-	if (!f->o.multi)
-		return -ENOTSUP;
 	for (size_t i = 0; i < file->n_sites; i++) {
-		offsets[i] = file->sites[i].file_off;
-		cookies[i] = cookie_of(file, &file->sites[i]);
+		if (file->sites[i].range != range)
+			continue;
+		offsets[opts.cnt] = file->sites[i].file_off;
+		cookies[opts.cnt++] = cookie_of(file, &file->sites[i]);
 	}
-	link = bpf_program__attach_uprobe_multi(f->o.multi, -1, path, NULL, &opts);
+	if (!opts.cnt)
+		return 0;
+	if (!prog)
+		return -ENOTSUP;
+	link = bpf_program__attach_uprobe_multi(prog, -1, path, NULL, &opts);
 	if (!link)
 		return -errno;
 	file->links[file->n_links++] = link;
-	file->n_attached = file->n_sites;
+	file->n_attached += opts.cnt;
 	return 0;
+}
+
+static int attach_together(struct gohttp2_files *f, struct file *file, const char *path)
+{
+	int r = attach_program(f->o.multi, file, path, false);
+
+	return r < 0 ? r : attach_program(f->o.range_multi, file, path, true);
 }
 
 /* A site that fails does not affect the others; the kernel side sees it as absent. */
@@ -119,11 +137,14 @@ static int attach_each(struct gohttp2_files *f, struct file *file, const char *p
 	uint64_t _cleanup_rights_ was = rights_raise(RIGHT(CAP_SYS_ADMIN));
 	int first = -ENOTSUP;
 
-	for (size_t i = 0; f->o.single && i < file->n_sites; i++) {
+	for (size_t i = 0; i < file->n_sites; i++) {
+		const struct bpf_program *prog = file->sites[i].range ? f->o.range_single : f->o.single;
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = cookie_of(file, &file->sites[i]));
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(f->o.single, -1, path,
-									file->sites[i].file_off, &opts);
+		struct bpf_link *link = NULL;
 
+		errno = ENOTSUP;
+		if (prog)
+			link = bpf_program__attach_uprobe_opts(prog, -1, path, file->sites[i].file_off, &opts);
 		if (!link) {
 			first = -errno;
 			file->layouts[file->sites[i].copy].args[file->sites[i].site][0] = GOHTTP2_ARG_NONE;
@@ -155,6 +176,8 @@ static int attach(struct gohttp2_files *f, struct file *file, int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = attach_together(f, file, path);
 	if (r < 0)
+		detach(file);
+	if (r < 0)
 		r = attach_each(f, file, path);
 	for (size_t i = 0; r >= 0 && i < file->n_sites; i++)
 		if (!insn_is_there(fd, &file->sites[i]))
@@ -176,7 +199,7 @@ static struct gohttp2_file_key kernel_key(const struct file *file)
 	};
 }
 
-/* From now on the kernel side gives new processes of the file their layouts. */
+/* The kernel side then gives new processes of the file their layouts. */
 static void publish(struct gohttp2_files *f, const struct file *file)
 {
 	const struct gohttp2_file_key key = kernel_key(file);
@@ -187,6 +210,7 @@ static void publish(struct gohttp2_files *f, const struct file *file)
 
 		bpf_map_update_elem(f->linked_fd, &module, &file->layouts[copy], BPF_ANY);
 	}
+	gohttp2_conns_publish(file->conns, f->conns_fd, file->module);
 	bpf_map_update_elem(f->files_fd, &key, &val, BPF_ANY);
 }
 
@@ -195,6 +219,7 @@ static void withdraw(struct gohttp2_files *f, const struct file *file)
 	const struct gohttp2_file_key key = kernel_key(file);
 
 	bpf_map_delete_elem(f->files_fd, &key);
+	gohttp2_conns_withdraw(file->conns, f->conns_fd, file->module);
 	for (uint32_t copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
 		uint32_t module = file->module | copy;
 
@@ -231,8 +256,11 @@ static void look(struct gohttp2_files *f, struct file *file, int fd)
 		return;
 	}
 	file->n_sites = gohttp2_layout_sites(a, f->o.sets, file->sites);
-	for (unsigned copy = 0; copy < GOHTTP2_COPY__MAX; copy++)
+	for (unsigned copy = 0; copy < GOHTTP2_COPY__MAX; copy++) {
 		gohttp2_layout_make(a, copy, &file->layouts[copy]);
+		file->layouts[copy].module = file->module;
+	}
+	file->conns = gohttp2_conns_new(a);
 	file->base = a->base;
 	file->moves = a->mode != GOBIN_EXE;
 	file->library = a->mode == GOBIN_SHARED || a->mode == GOBIN_PLUGIN;
@@ -358,16 +386,6 @@ static void take_layouts(struct gohttp2_files *f, uint32_t tgid, const struct fi
 	}
 }
 
-static int open_exe(const struct gohttp2_files *f, uint32_t tgid)
-{
-	char path[32];
-	int fd;
-
-	snprintf(path, sizeof(path), "%u/exe", tgid);
-	fd = openat(f->proc_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
-
 void gohttp2_files_exit(struct gohttp2_files *f, uint32_t tgid)
 {
 	struct process *p = map_find(&f->processes, &tgid);
@@ -377,8 +395,7 @@ void gohttp2_files_exit(struct gohttp2_files *f, uint32_t tgid)
 
 		if (file->library)
 			take_layouts(f, tgid, file);
-		if (--file->users == 0)
-			file->idle_ns = clock_boot_ns();
+		file->users--;
 	}
 	if (p)
 		vec_fini(&p->files);
@@ -401,6 +418,11 @@ static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 	bool is_new;
 	int r = give_layouts(f, tgid, file);
 
+	if (r >= 0 && !gohttp2_exe_is_there(f->proc_fd, tgid)) {	/* it ended before the kernel side knew it */
+		take_layouts(f, tgid, file);
+		bpf_map_delete_elem(f->tgids_fd, &tgid);
+		r = -ESRCH;
+	}
 	if (r < 0)
 		return r;
 	p = map_add(&f->processes, &tgid, &is_new);
@@ -409,7 +431,7 @@ static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 	p->start_ns = start_ns;
 	p->files.items[p->files.len++] = file;
 	file->users++;
-	file->idle_ns = 0;
+	file->uses++;
 	return 0;
 }
 
@@ -427,7 +449,7 @@ static int watch(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 
 int gohttp2_files_process(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns)
 {
-	_cleanup_close_ int fd = open_exe(f, tgid);
+	_cleanup_close_ int fd = gohttp2_exe_open(f->proc_fd, tgid);
 	struct file *file;
 
 	if (fd < 0)
@@ -436,6 +458,26 @@ int gohttp2_files_process(struct gohttp2_files *f, uint32_t tgid, uint64_t start
 	if (!file)
 		return -ENOEXEC;
 	return has_file(f, tgid, file) ? 0 : watch(f, tgid, start_ns, file, fd);
+}
+
+int gohttp2_files_start(struct gohttp2_files *f, const struct gohttp2_start_rec *r)
+{
+	bool gone = false;
+	_cleanup_close_ int fd = gohttp2_exe_started(f->proc_fd, r, &gone);
+	struct file *file = fd < 0 ? NULL : file_of(f, fd);
+	int e;
+
+	if (!file || file->looking)
+		return file ? -EAGAIN : -ENOEXEC;
+	if (gone) {
+		e = use_file(f, file, fd);
+		file->uses++;
+	} else {
+		e = has_file(f, r->hdr.tgid, file) ? 0 : watch(f, r->hdr.tgid, r->hdr.start_ns, file, fd);
+	}
+	if (!r->known && file->attached)
+		f->o.late(f->o.ctx, r, fd, gone || e < 0);
+	return e;
 }
 
 /* Parses a line of /proc/PID/maps. False unless it is an executable mapping of a file. */
@@ -475,7 +517,7 @@ static bool can_watch_library(struct gohttp2_files *f, uint32_t tgid)
 
 bool gohttp2_files_can_watch(struct gohttp2_files *f, uint32_t tgid)
 {
-	_cleanup_close_ int fd = open_exe(f, tgid);
+	_cleanup_close_ int fd = gohttp2_exe_open(f->proc_fd, tgid);
 	const struct file *program = fd < 0 ? NULL : file_of(f, fd);
 
 	return (program && !program->refused) || can_watch_library(f, tgid);
@@ -508,7 +550,7 @@ int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
 	_cleanup_free_ char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
 	char path[4096], *save = NULL;
 	struct file *file;
-	int fd = -1;
+	int fd = -1, r;
 
 	if (strchr(name, '/'))
 		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -520,10 +562,9 @@ int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
 	if (fd < 0)
 		return -ENOENT;
 	file = file_of(f, fd);
-	if (file && use_file(f, file, fd) >= 0)
-		file->idle_ns = clock_boot_ns() + 10 * IDLE_NS;	/* it has not started yet */
+	r = file ? use_file(f, file, fd) : -ENOEXEC;
 	close(fd);
-	return 0;
+	return r;
 }
 
 static int scan_once(struct gohttp2_files *f)
@@ -555,23 +596,66 @@ int gohttp2_files_scan(struct gohttp2_files *f)
 	return r;
 }
 
-void gohttp2_files_tick(struct gohttp2_files *f, uint64_t now_ns)
+/* A job: unregistering the probes of a file waits for the kernel, up to 79 ms. */
+static void detach_old(void *ctx)
 {
+	struct gohttp2_files *f = ctx;
+	bool left = coop_leave(f->o.coop);
+
+	for (size_t i = 0; i < f->n_old; i++)
+		bpf_link__destroy(f->old[i]);
+	coop_return(f->o.coop, left);
+	f->n_old = 0;
+}
+
+/* The attached file without a process that was used least; NULL = none, or no more than WATCHED_MAX are attached. */
+static struct file *find_surplus(const struct gohttp2_files *f)
+{
+	struct file *least = NULL;
+	size_t n = 0;
+
 	for (size_t i = 0; i < f->files.len; i++) {
 		struct file *file = f->files.items[i];
 
-		if (!file->attached || file->users || !file->idle_ns || now_ns < file->idle_ns + IDLE_NS)
-			continue;
-		withdraw(f, file);
-		detach(file);
+		n += file->attached;
+		if (file->attached && !file->users && (!least || file->uses < least->uses))
+			least = file;
 	}
+	return n > WATCHED_MAX ? least : NULL;
+}
+
+void gohttp2_files_tick(struct gohttp2_files *f)
+{
+	struct file *file = f->n_old ? NULL : find_surplus(f);
+
+	if (!file)
+		return;
+	withdraw(f, file);
+	memcpy(f->old, file->links, file->n_links * sizeof(*f->old));
+	f->n_old = file->n_links;
+	file->n_links = file->n_attached = 0;
+	file->attached = false;
+	coop_submit(f->o.coop, &f->detaching);
+}
+
+const char *gohttp2_files_conn_name(const struct gohttp2_files *f, uint32_t module, uint64_t type)
+{
+	size_t i = module >> 1;	/* as file_of() numbers them */
+
+	return i < f->files.len ? gohttp2_conns_name(f->files.items[i]->conns, type) : NULL;
 }
 
 /* ---- life ---- */
 
 void gohttp2_files_detach(struct gohttp2_files *f)
 {
-	for (size_t i = 0; f && i < f->files.len; i++)
+	if (!f)
+		return;
+	coop_withdraw(f->o.coop, &f->detaching);
+	for (size_t i = 0; i < f->n_old; i++)
+		bpf_link__destroy(f->old[i]);
+	f->n_old = 0;
+	for (size_t i = 0; i < f->files.len; i++)
 		detach(f->files.items[i]);
 }
 
@@ -586,8 +670,10 @@ void gohttp2_files_free(struct gohttp2_files *f)
 	while (map_next(&f->processes, &pos, &tgid, &process))
 		vec_fini(&((struct process *)process)->files);
 	gohttp2_mapped_free(f->mapped);
-	for (size_t i = 0; i < f->files.len; i++)
+	for (size_t i = 0; i < f->files.len; i++) {
+		gohttp2_conns_free(f->files.items[i]->conns);
 		free(f->files.items[i]);
+	}
 	vec_fini(&f->files);
 	map_fini(&f->by_key);
 	map_fini(&f->processes);
@@ -609,12 +695,14 @@ int gohttp2_files_new(const struct gohttp2_files_opts *o, struct gohttp2_files *
 	if (!f)
 		return err_errno(err, -ENOMEM, "cannot create the table of programs");
 	f->o = *o;
+	f->detaching = (struct coop_job){ .name = "detach", .run = detach_old, .ctx = f };
 	map_init(&f->by_key, sizeof(struct file_key), sizeof(struct file *));
 	map_init(&f->processes, sizeof(uint32_t), sizeof(struct process));
 	f->layouts_fd = map_fd(o->obj, "gohttp2_layouts");
 	f->linked_fd = map_fd(o->obj, "gohttp2_linked");
 	f->files_fd = map_fd(o->obj, "gohttp2_files");
-	f->tgids_fd = map_fd(o->obj, "gohttp2_tgids");
+	f->tgids_fd = map_fd(o->obj, "sonde_go_http2");
+	f->conns_fd = map_fd(o->obj, "gohttp2_conn_types");
 	f->mapped = gohttp2_mapped_new();
 	f->proc_fd = open(o->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (f->proc_fd < 0 || !f->mapped) {

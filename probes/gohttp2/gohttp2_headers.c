@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "call/call_event.h"
 #include "probes/gohttp2/gohttp2_calls.h"
 
 #define MESSAGE_MAX 2048
@@ -138,7 +139,7 @@ static int apply_message(struct gohttp2_call *c, const struct field_view *v)
 	size_t len = MIN((size_t)v->head.value_len, sizeof(text));
 
 	memcpy(text, v->value, len);
-	return gohttp2_calls_set(c, GOHTTP2_TEXT_MESSAGE, text, gohttp2_percent_decode(text, len));
+	return gohttp2_calls_set(c, CALL_EVENT_TEXT_MESSAGE, text, gohttp2_percent_decode(text, len));
 }
 
 /* Appends "name: value\n"; of a secret the length only. */
@@ -146,18 +147,18 @@ static int apply_other(struct gohttp2_call *c, const struct field_view *v)
 {
 	static const char hidden[] = "(hidden)";
 	bool secret = v->head.flags & GOHTTP2_FIELD_SECRET;
-	int r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, v->name, v->head.name_len);
+	int r = gohttp2_calls_append(c, CALL_EVENT_TEXT_HEADERS, v->name, v->head.name_len);
 
 	if (r >= 0)
-		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, ": ", 2);
+		r = gohttp2_calls_append(c, CALL_EVENT_TEXT_HEADERS, ": ", 2);
 	if (r >= 0 && secret)
-		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, hidden, sizeof(hidden) - 1);
+		r = gohttp2_calls_append(c, CALL_EVENT_TEXT_HEADERS, hidden, sizeof(hidden) - 1);
 	else if (r >= 0)
-		r = gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, v->value, v->head.value_len);
-	return r < 0 ? r : gohttp2_calls_append(c, GOHTTP2_TEXT_HEADERS, "\n", 1);
+		r = gohttp2_calls_append(c, CALL_EVENT_TEXT_HEADERS, v->value, v->head.value_len);
+	return r < 0 ? r : gohttp2_calls_append(c, CALL_EVENT_TEXT_HEADERS, "\n", 1);
 }
 
-static int apply_text(struct gohttp2_call *c, const struct field_view *v, enum gohttp2_text which)
+static int apply_text(struct gohttp2_call *c, const struct field_view *v, enum call_event_text which)
 {
 	return gohttp2_calls_set(c, which, v->value, v->head.value_len);
 }
@@ -169,27 +170,27 @@ static int apply(struct gohttp2_call *c, const struct field_view *v)
 	int64_t n;
 
 	switch (v->head.header) {
-	case GOHTTP2_H_PATH: return apply_text(c, v, GOHTTP2_TEXT_PATH);
-	case GOHTTP2_H_METHOD: return apply_text(c, v, GOHTTP2_TEXT_HTTP_METHOD);
-	case GOHTTP2_H_AUTHORITY: return apply_text(c, v, GOHTTP2_TEXT_AUTHORITY);
+	case GOHTTP2_H_PATH: return apply_text(c, v, CALL_EVENT_TEXT_PATH);
+	case GOHTTP2_H_METHOD: return apply_text(c, v, CALL_EVENT_TEXT_HTTP_METHOD);
+	case GOHTTP2_H_AUTHORITY: return apply_text(c, v, CALL_EVENT_TEXT_AUTHORITY);
 	case GOHTTP2_H_CONTENT_TYPE:
 		if (len >= sizeof(grpc_type) - 1 && !memcmp(v->value, grpc_type, sizeof(grpc_type) - 1))
-			c->body.kind = GOHTTP2_KIND_GRPC;
-		return apply_text(c, v, GOHTTP2_TEXT_CONTENT_TYPE);
-	case GOHTTP2_H_USER_AGENT: return apply_text(c, v, GOHTTP2_TEXT_AGENT);
+			c->body.kind = CALL_KIND_GRPC;
+		return apply_text(c, v, CALL_EVENT_TEXT_CONTENT_TYPE);
+	case GOHTTP2_H_USER_AGENT: return apply_text(c, v, CALL_EVENT_TEXT_AGENT);
 	case GOHTTP2_H_STATUS:
 		n = number(v->value, len, 3);
 		c->body.http_status = (uint16_t)MAX(n, (int64_t)0);
 		return 0;
 	case GOHTTP2_H_GRPC_STATUS:
 		n = number(v->value, len, 4);
-		c->body.status = n < 0 ? GOHTTP2_STATUS_UNKNOWN : (uint16_t)n;
+		c->body.status = n < 0 ? CALL_EVENT_STATUS_UNKNOWN : (uint16_t)n;
 		return 0;
 	case GOHTTP2_H_GRPC_MESSAGE: return apply_message(c, v);
 	case GOHTTP2_H_GRPC_TIMEOUT: c->body.timeout_ns = gohttp2_timeout_ns(v->value, len); return 0;
 	case GOHTTP2_H_TRACEPARENT: gohttp2_traceparent(v->value, len, c->body.trace, c->body.span); return 0;
 	case GOHTTP2_H_OTHER: return apply_other(c, v);
-	case GOHTTP2_H_PAYLOAD: return gohttp2_calls_append(c, GOHTTP2_TEXT_PAYLOAD, v->value, len);
+	case GOHTTP2_H_PAYLOAD: return gohttp2_calls_append(c, CALL_EVENT_TEXT_PAYLOAD, v->value, len);
 	default:	/* of a newer version */
 		return 0;
 	}

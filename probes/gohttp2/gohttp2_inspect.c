@@ -44,13 +44,16 @@ static int work(void *ctx, int in_fd, int out_fd)
 
 	return failed ? 1 : gobin_run(ctx, in_fd, out_fd);
 }
+WORKER_PLAIN(work);
 
 int gohttp2_inspect(int fd, void (*exclude)(void *ctx, uint32_t tgid, bool on), void *ctx, struct gobin_answer **ret,
 		    uint64_t *ret_code, struct err *err)
 {
-	const struct worker_opts o = { .name = "sonde go", .cpu_seconds = 10, .memory_bytes = 512u << 20 };
 	_cleanup_free_ char *answer = malloc(sizeof(*ret_code) + GOBIN_ANSWER_CAP);
 	struct gobin_request q = { .no_dwarf = true };
+	const struct worker_opts o = {
+		.name = "sonde go", .cpu_seconds = 10, .memory_bytes = 512u << 20, .ctx_bytes = sizeof(q),
+	};
 	ssize_t n;
 
 	(void)exclude;

@@ -21,6 +21,14 @@ static const struct {
 	{ GOBIN_GRPC_SERVER_CLOSE, GOHTTP2_SERVER_CLOSE, GOHTTP2_COPY_XNET },
 	{ GOBIN_GRPC_CLIENT_CLOSE, GOHTTP2_CLIENT_CLOSE, GOHTTP2_COPY_XNET },
 	{ GOBIN_GO_COLLECTED, GOHTTP2_COLLECTED, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVE, GOHTTP2_SERVE, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_SERVED, GOHTTP2_SERVED, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_CLIENT_FIELDS, GOHTTP2_CLIENT_FIELDS, GOHTTP2_COPY_XNET },
+	{ GOBIN_XNET_SERVE, GOHTTP2_WEB_SERVE, GOHTTP2_COPY_XNET },
+	{ GOBIN_STD_SERVE, GOHTTP2_WEB_SERVE, GOHTTP2_COPY_STD },
+	{ GOBIN_GRPC_CALL, GOHTTP2_CALL, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_UNARY_FAILED, GOHTTP2_CALL_FAILED, GOHTTP2_COPY_XNET },
+	{ GOBIN_GRPC_STREAM_FAILED, GOHTTP2_CALL_FAILED, GOHTTP2_COPY_XNET },
 	{ GOBIN_XNET_WRITE_RESET, GOHTTP2_WRITE_RESET, GOHTTP2_COPY_XNET },
 	{ GOBIN_GRPC_SERVER_DATA, GOHTTP2_SERVER_DATA, GOHTTP2_COPY_XNET },
 	{ GOBIN_GRPC_CLIENT_DATA, GOHTTP2_CLIENT_DATA, GOHTTP2_COPY_XNET },
@@ -30,6 +38,8 @@ static const struct {
 	{ GOBIN_XNET_WRITE_FIELD, GOHTTP2_WRITE_FIELD, GOHTTP2_COPY_XNET },
 	{ GOBIN_STD_CHECK_FRAME, GOHTTP2_FRAME_ORDER, GOHTTP2_COPY_STD },
 	{ GOBIN_STD_WRITE_FIELD, GOHTTP2_WRITE_FIELD, GOHTTP2_COPY_STD },
+	{ GOBIN_XNET_END_WRITE, GOHTTP2_END_WRITE, GOHTTP2_COPY_XNET },
+	{ GOBIN_STD_END_WRITE, GOHTTP2_END_WRITE, GOHTTP2_COPY_STD },
 	{ GOBIN_XNET_SERVER_HEADERS, GOHTTP2_WEB_HEADERS, GOHTTP2_COPY_XNET },
 	{ GOBIN_XNET_SERVER_RESPONSE, GOHTTP2_WEB_RESPONSE, GOHTTP2_COPY_XNET },
 	{ GOBIN_XNET_SERVER_DONE, GOHTTP2_WEB_DONE, GOHTTP2_COPY_XNET },
@@ -53,14 +63,21 @@ static const struct {
 	{ GOBIN_STD_CLIENT_RESET, GOHTTP2_WEBC_RESET, GOHTTP2_COPY_STD },
 };
 
-/* The GC probe serves the caches of gRPC's connections only. */
+static bool is_ready(const struct gobin_answer *a, enum gobin_rule rule)
+{
+	return a->rules[rule].state == GOBIN_READY;
+}
+
+/* The GC probe serves the caches of gRPC's connections only; that of new calls, the probes of their failure. */
 static bool is_of_use(const struct gobin_answer *a, uint8_t rule)
 {
+	if (rule == GOBIN_GRPC_CALL)
+		return is_ready(a, GOBIN_GRPC_UNARY_FAILED) || is_ready(a, GOBIN_GRPC_STREAM_FAILED);
 	return rule != GOBIN_GO_COLLECTED || a->rules[GOBIN_GRPC_SERVER_HEADERS].state == GOBIN_READY ||
 	       a->rules[GOBIN_GRPC_CLIENT_HEADERS].state == GOBIN_READY;
 }
 
-size_t gohttp2_layout_sites(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
+static size_t add_sites(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
 {
 	size_t n = 0;
 
@@ -76,11 +93,19 @@ size_t gohttp2_layout_sites(const struct gobin_answer *a, uint32_t sets, struct 
 			.copy = sites[i].copy,
 			.insn_len = MIN(r->site.insn_len, (uint8_t)sizeof(ret[n].insn)),
 			.rule = sites[i].rule,
+			.range = sets == GOBIN_RANGES,
 		};
 		memcpy(ret[n].insn, r->site.insn, ret[n].insn_len);
 		n++;
 	}
 	return n;
+}
+
+size_t gohttp2_layout_sites(const struct gobin_answer *a, uint32_t sets, struct gohttp2_attach *ret)
+{
+	size_t n = add_sites(a, sets & ~(uint32_t)GOBIN_RANGES, ret);
+
+	return n + (sets & GOBIN_RANGES ? add_sites(a, GOBIN_RANGES, ret + n) : 0);
 }
 
 /* ---- arguments ---- */
@@ -127,9 +152,13 @@ static uint16_t sum(uint16_t a, uint16_t b)
 /* The pairs differ only in the copy of HTTP/2. */
 #define OF(copy, name) off_of(a, (copy) == GOHTTP2_COPY_STD ? GOBIN_F_STD_##name : GOBIN_F_XNET_##name)
 
+#define TYPE_OF(copy, name) a->types_of[(copy) == GOHTTP2_COPY_STD ? GOBIN_T_STD_##name : GOBIN_T_XNET_##name].addr
+
 static void set_http2(const struct gobin_answer *a, enum gohttp2_copy copy, struct gohttp2_layout *ret)
 {
 	ret->meta_fields = OF(copy, META_FIELDS);
+	ret->rw_state = OF(copy, WRITER_STATE);
+	ret->state_stream = OF(copy, WRITER_STREAM);
 	ret->frame_flags = OF(copy, HEADER_FLAGS);
 	ret->frame_length = OF(copy, HEADER_LENGTH);
 	ret->frame_stream = OF(copy, HEADER_STREAM);
@@ -138,6 +167,10 @@ static void set_http2(const struct gobin_answer *a, enum gohttp2_copy copy, stru
 	ret->data_boxed = off_of(a, GOBIN_F_PARSED_DATA_DATA) != GOHTTP2_NO_OFF;
 	ret->grpc_data = off_of(a, ret->data_boxed ? GOBIN_F_PARSED_DATA_DATA : GOBIN_F_XNET_DATA_DATA);
 	ret->framer_w = OF(copy, FRAMER_W);
+	ret->framer_r = OF(copy, FRAMER_R);
+	ret->framer_wbuf = OF(copy, FRAMER_WBUF);
+	ret->buffered_bw = OF(copy, BUFFERED_BW);
+	ret->buffered_type = TYPE_OF(copy, BUFFERED);
 	ret->sc_conn = OF(copy, SERVER_CONN);
 	ret->sc_framer = OF(copy, SERVER_FRAMER);
 	ret->res_stream = OF(copy, RES_STREAM);
@@ -189,35 +222,50 @@ static void set_transport(const struct gobin_answer *a, struct gohttp2_layout *r
 	ret->bufw_conn = off_of(a, GOBIN_F_BUFWRITER_CONN);
 	ret->server_conn = off_of(a, GOBIN_F_SERVER_CONN);
 	ret->client_conn = off_of(a, GOBIN_F_CLIENT_CONN);
+	ret->stream_id = off_of(a, GOBIN_F_STREAM_ID);
+	ret->server_stream = off_of(a, GOBIN_F_SERVER_STREAM);
+	if (a->fields[GOBIN_F_SERVER_STREAM].size != sizeof(uint64_t)) {	/* embedded */
+		ret->stream_id = ret->server_stream == GOHTTP2_NO_OFF ? ret->stream_id :
+				 sum(ret->server_stream, ret->stream_id);
+		ret->server_stream = GOHTTP2_NO_OFF;
+	}
 }
 
-/* Types that wrap a connection. */
-static const struct { uint8_t type, field; } wrappers[] = {
-	{ GOBIN_T_TLS_CONN, GOBIN_F_TLS_CONN },
-	{ GOBIN_T_SYSCALL_CONN, GOBIN_F_SYSCALL_CONN },
-	{ GOBIN_T_OLD_SYSCALL_CONN, GOBIN_F_OLD_SYSCALL_CONN },
-	{ GOBIN_T_EXP_SYSCALL_CONN, GOBIN_F_EXP_SYSCALL_CONN },
-	{ GOBIN_T_H2C_BUF_CONN, GOBIN_F_H2C_BUF_CONN },
-	{ GOBIN_T_UNENCRYPTED_CONN, GOBIN_F_UNENCRYPTED_CONN },
-};
-_Static_assert(ARRAY_SIZE(wrappers) <= GOHTTP2_WRAPPERS, "room for every wrapper");
+static void set_status(const struct gobin_answer *a, struct gohttp2_layout *ret)
+{
+	ret->status_type = a->types_of[GOBIN_T_STATUS_ERROR].addr;
+	ret->error_e = off_of(a, GOBIN_F_STATUS_ERROR_E);
+	ret->error_s = off_of(a, GOBIN_F_STATUS_ERROR_S);
+	ret->status_s = off_of(a, GOBIN_F_STATUS_S);
+	ret->status_code = off_of(a, GOBIN_F_STATUS_CODE);
+	ret->status_message = off_of(a, GOBIN_F_STATUS_MESSAGE);
+}
 
 static void set_conn(const struct gobin_answer *a, struct gohttp2_layout *ret)
 {
-	size_t n = 0;
-
-	ret->tcp_type = a->types_of[GOBIN_T_TCP_CONN].addr;
-	ret->unix_type = a->types_of[GOBIN_T_UNIX_CONN].addr;
 	ret->bufw_type = a->types_of[GOBIN_T_BUF_WRITER].addr;
+	ret->bufw_offset = off_of(a, GOBIN_F_BUFWRITER_OFFSET);
+	ret->reader_type = a->types_of[GOBIN_T_BUFIO_READER].addr;
+	ret->writer_type = a->types_of[GOBIN_T_BUFIO_WRITER].addr;
+	ret->reader_rd = off_of(a, GOBIN_F_BUFIO_READER_RD);
+	ret->reader_r = off_of(a, GOBIN_F_BUFIO_READER_R);
+	ret->reader_w = off_of(a, GOBIN_F_BUFIO_READER_W);
+	ret->writer_n = off_of(a, GOBIN_F_BUFIO_WRITER_N);
 	ret->conn_fd = sum(off_of(a, GOBIN_F_TCPCONN_CONN), off_of(a, GOBIN_F_CONN_FD));
 	ret->sysfd = sum(off_of(a, GOBIN_F_NETFD_PFD), off_of(a, GOBIN_F_POLLFD_SYSFD));
-	for (size_t i = 0; i < ARRAY_SIZE(wrappers); i++) {
-		uint16_t off = off_of(a, wrappers[i].field);
+}
 
-		if (!a->types_of[wrappers[i].type].addr || off == GOHTTP2_NO_OFF)
-			continue;
-		ret->wrapper_type[n] = a->types_of[wrappers[i].type].addr;
-		ret->wrapper_conn[n++] = off;
+_Static_assert(GOHTTP2_CONN_FD == (int)GOBIN_CONN_FD && GOHTTP2_CONN_IFACE == (int)GOBIN_CONN_IFACE &&
+	       GOHTTP2_CONN_POINTER == (int)GOBIN_CONN_POINTER && GOHTTP2_CONN_MAYBE == (int)GOBIN_CONN_MAYBE &&
+	       GOHTTP2_CONN_WAYS == GOBIN_CONN_WAYS, "the kernel side takes the numbers of src/gobin");
+
+void gohttp2_layout_conn(const struct gobin_conn *c, struct gohttp2_conn_type *ret)
+{
+	*ret = (struct gohttp2_conn_type){ .direct = c->direct };
+	for (unsigned i = 0; i < MIN(c->n_ways, (uint8_t)GOHTTP2_CONN_WAYS); i++) {
+		ret->how[i] = c->ways[i].how;
+		ret->off[i] = c->ways[i].off;
+		ret->inner[i] = c->ways[i].type;
 	}
 }
 
@@ -229,6 +277,7 @@ void gohttp2_layout_make(const struct gobin_answer *a, enum gohttp2_copy copy, s
 	set_request(a, copy, ret);
 	set_transport(a, ret);
 	set_conn(a, ret);
+	set_status(a, ret);
 	ret->fixed_lo = a->base;
 	ret->fixed_hi = a->fixed_end;
 	ret->map_kind = map_kind(a);
@@ -236,15 +285,14 @@ void gohttp2_layout_make(const struct gobin_answer *a, enum gohttp2_copy copy, s
 	ret->parent_goid = off_of(a, GOBIN_F_G_PARENT);
 }
 
-#define MOVE(addr) ((addr) += (addr) ? bias : 0)
-
 void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias)
 {
-	MOVE(l->tcp_type);
-	MOVE(l->unix_type);
-	MOVE(l->bufw_type);
+	l->bufw_type += l->bufw_type ? bias : 0;
+	l->buffered_type += l->buffered_type ? bias : 0;
+	l->reader_type += l->reader_type ? bias : 0;
+	l->writer_type += l->writer_type ? bias : 0;
+	l->status_type += l->status_type ? bias : 0;
 	l->fixed_lo += bias;	/* 0 is a valid address */
 	l->fixed_hi += bias;
-	for (size_t i = 0; i < GOHTTP2_WRAPPERS; i++)
-		MOVE(l->wrapper_type[i]);
+	l->bias = bias;
 }

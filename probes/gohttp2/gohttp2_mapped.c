@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A host maps hundreds of libraries, and parsing each in a worker process would cost seconds at every start. So the
- * end of the file is searched for names of sections that only Go files have: section names precede the section
- * headers, which come last. Bytes are compared, not parsed; a file with such a name is then inspected like a program.
+ * A host maps hundreds of libraries, and parsing each in a worker process would cost seconds at every start. A file
+ * that may be Go's by the names of its sections (gobin_may_be_go()) is then inspected like a program.
  */
 #include "probes/gohttp2/gohttp2_mapped.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "elf/mapped_file.h"
+#include "gobin/gobin.h"
 #include "sonde/wire.h"
 
-#define END_BYTES 16384		/* section headers (of 60 sections: 3,840 bytes) and the names in front of them */
 #define FILES_MAX 65536		/* beyond it the table is cleared */
-
-static const char info[] = ".go.buildinfo";	/* since Go 1.13, but not in plugins of 1.19 */
-static const char note[] = ".note.go.buildid";	/* in ELF since Go 1.5; a build may omit it */
 
 /* The kernel reports a build id in place of the inode if the file has one. */
 struct mapped_key {
@@ -62,22 +57,6 @@ static bool key_of(const struct sonde_mmap_rec *r, struct mapped_key *ret)
 	return ret->ino || ret->build_id_len;
 }
 
-static bool has_section_of_go(int fd)
-{
-	_cleanup_free_ char *end = malloc(END_BYTES);
-	struct stat st;
-	off_t from;
-	ssize_t n;
-
-	if (!end || fstat(fd, &st) < 0)
-		return false;
-	from = st.st_size > END_BYTES ? st.st_size - END_BYTES : 0;
-	n = pread(fd, end, END_BYTES, from);
-	if (n <= 0)
-		return false;
-	return memmem(end, (size_t)n, info, sizeof(info)) || memmem(end, (size_t)n, note, sizeof(note));
-}
-
 void gohttp2_mapped_refuse(struct gohttp2_mapped *m, const struct sonde_mmap_rec *r)
 {
 	struct mapped_key key;
@@ -99,7 +78,7 @@ int gohttp2_mapped_open(struct gohttp2_mapped *m, int proc_fd, const struct sond
 	fd = mapped_file_open(proc_fd, r->hdr.tgid, &where);
 	if (fd < 0)
 		return fd;
-	if (has_section_of_go(fd))
+	if (gobin_may_be_go(fd))
 		return TAKE_FD(fd);
 	gohttp2_mapped_refuse(m, r);
 	return -ENOEXEC;

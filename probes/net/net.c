@@ -2,7 +2,10 @@
 /*
  * The live half of the net probe: selects hooks and namespaces, and provides the names that its records need.
  */
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +32,7 @@
 #include "probes/net/recorder/net_recorder.h"
 #include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/datapath/net_map.h"
+#include "probes/net/mib/net_mib.h"
 #include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/policy/net_policy.h"
@@ -39,6 +43,7 @@
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_redirect.h"
 #include "probes/net/owner/net_sender_tuples.h"
+#include "probes/net/refused/net_refused.h"
 #include "probes/net/net_wire.h"
 
 struct net_state {
@@ -47,7 +52,9 @@ struct net_state {
 	struct net_sender_tuples *feed;
 	struct net_xdp *xdp;
 	struct net_redirect *redirect;
+	struct net_refused *refused;
 	struct net_counts *counts;
+	struct net_mib_reader *mib;
 	struct net_map *map;
 	struct net_sock *sock;
 	VEC(struct net_netns *) spaces; /* namespaces with tc programs, owned */
@@ -187,6 +194,36 @@ static void open_turns(struct probe *p)
 	}
 }
 
+/* Counters of a namespace say nothing about selected packets or processes. */
+static bool narrows(const struct probe *p)
+{
+	const struct probe_select *sel = probe_env_select(p->env, p->instance);
+	const struct net_conf *c = p->conf;
+
+	return c->filter || c->iface.len || c->from.len || c->to.len || c->related.len || sel->n_pids ||
+	       sel->n_comms || sel->n_cgroups || sel->n_tree;
+}
+
+/* A missing namespace is the user's error. */
+static int open_losses(struct probe *p, struct err *err)
+{
+	const struct net_conf *c = p->conf;
+	struct net_state *st = p->state;
+	struct err e = { 0 };
+	int r;
+
+	if (!(c->kinds & NET_WANT_MIB) && (!c->losses || narrows(p)))
+		return 0;
+	r = net_mib_open(p, c->netns, &st->names, &st->mib, &e);
+	if (r == -EINVAL) {
+		*err = e;
+		return r;
+	}
+	if (r < 0)
+		hook_failed(p, "counters of losses", &e);
+	return 0;
+}
+
 static int net_open(struct probe *p, struct err *err)
 {
 	struct net_state *st = p->state;
@@ -216,9 +253,14 @@ static int net_open(struct probe *p, struct err *err)
 		open_turns(p);
 	if (wants(st, NET_KIND_XDP) && net_xdp_open(p, &st->setup, &st->xdp, &e) < 0)
 		hook_failed(p, "XDP exceptions", &e);
+	if (wants(st, NET_KIND_REFUSED) && net_refused_open(p, &st->setup, &st->refused, &e) < 0)
+		hook_failed(p, "refused connections", &e);
 	if (st->setup.kinds & NET_WANT_SOCK && net_sock_open(p, &st->setup, &st->sock, &e) < 0)
 		hook_failed(p, "addresses of sockets", &e);
-	if (!st->spaces.len && !st->drop && !st->xdp && !st->sock)
+	r = open_losses(p, err);
+	if (r < 0)
+		return r;
+	if (!st->spaces.len && !st->drop && !st->xdp && !st->refused && !st->sock && !st->mib)
 		return err_set(err, -EOPNOTSUPP, "none of the hooks for packets works here; `sonde doctor` says why");
 	return st->setup.counting ? net_count_open(p, &st->names, &st->counts, err) : 0;
 }
@@ -234,7 +276,7 @@ static int inject_names(struct probe *p)
 	return r < 0 ? r : net_names_home(&((struct net_state *)p->state)->names);
 }
 
-enum { FEED, DROP, REDIRECT, XDP, TRACES };
+enum { FEED, DROP, REDIRECT, XDP, REFUSED, TRACES };
 
 /* The kernel patches its code and waits for all CPUs: the loop continues. */
 static void attach_aside(struct probe *p)
@@ -244,6 +286,7 @@ static void attach_aside(struct probe *p)
 		[DROP] = "drops (kfree_skb)",
 		[REDIRECT] = "redirections",
 		[XDP] = "XDP exceptions",
+		[REFUSED] = "refused connections",
 	};
 	struct coop *coop = probe_env_coop(p->env);
 	const struct net_state *st = p->state;
@@ -254,6 +297,7 @@ static void attach_aside(struct probe *p)
 		[DROP] = st->drop ? net_drop_attach(st->drop, &e[DROP]) : 0,
 		[REDIRECT] = st->redirect ? net_redirect_attach(st->redirect, &e[REDIRECT]) : 0,
 		[XDP] = st->xdp ? net_xdp_attach(st->xdp, &e[XDP]) : 0,
+		[REFUSED] = st->refused ? net_refused_attach(st->refused, &e[REFUSED]) : 0,
 	};
 
 	coop_return(coop, left);
@@ -308,6 +352,8 @@ static int net_attach(struct probe *p, struct err *err)
 	if (r < 0)
 		return r;
 	attach_traces(p);
+	if (st->mib)
+		net_mib_start(st->mib);
 	return st->counts ? net_count_start(st->counts, err) : 0;
 }
 
@@ -334,7 +380,25 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 		net_netns_tick(st->spaces.items[i]);
 	if (st->keep)
 		net_recorder_tick(st->keep);
+	if (st->mib)
+		net_mib_emit(st->mib);
 	return net_dns_tick(&st->dns, now_ns);
+}
+
+/* Packets and drops; tables of flows and counters need them all. */
+static int net_sample(struct probe *p, uint32_t one_in, char *ret_what, size_t size)
+{
+	const int fd = probe_env_instance_map(p->env, p->instance, "inst_net_one_in");
+	const struct net_state *st = p->state;
+	const uint32_t zero = 0;
+
+	if (fd < 0 || st->setup.silent || st->setup.flows || bpf_map_update_elem(fd, &zero, &one_in, BPF_ANY) < 0)
+		return -ENOTSUP;
+	if (one_in > 1)
+		snprintf(ret_what, size, "recording 1 of %u packets and drops", one_in);
+	else
+		snprintf(ret_what, size, "recording all packets and drops again");
+	return 0;
 }
 
 static int net_raw(struct probe *p, const struct ring_rec *r)
@@ -356,6 +420,8 @@ static void detach_aside(struct probe *p)
 		net_redirect_detach(st->redirect);
 	if (st->xdp)
 		net_xdp_detach(st->xdp);
+	if (st->refused)
+		net_refused_detach(st->refused);
 	coop_return(coop, left);
 }
 
@@ -380,6 +446,10 @@ static void net_finish(struct probe *p)
 		net_netns_finish(st->spaces.items[i]);
 	if (st->counts)
 		net_count_emit(st->counts);
+	if (st->refused)
+		net_refused_emit(st->refused);
+	if (st->mib)
+		net_mib_emit(st->mib);
 	if (st->keep)
 		net_recorder_end(st->keep);
 }
@@ -389,6 +459,7 @@ static void net_close(struct probe *p)
 	struct net_state *st = p->state;
 
 	net_count_close(st->counts);
+	net_mib_close(st->mib);
 	net_map_close(st->map);
 	net_sock_close(st->sock);
 	for (size_t i = 0; i < st->spaces.len; i++)
@@ -400,6 +471,7 @@ static void net_close(struct probe *p)
 	net_drop_close(st->drop);
 	net_redirect_close(st->redirect);
 	net_xdp_close(st->xdp);
+	net_refused_close(st->refused);
 	net_names_fini(&st->names);
 	net_dns_fini(&st->dns);
 	net_setup_fini(&st->setup);
@@ -474,6 +546,7 @@ const struct probe_ops net_probe = {
 	.control = net_control,
 	.raw = net_raw,
 	.tick = net_tick,
+	.sample = net_sample,
 	.call = net_call,
 	.detach = net_detach,
 	.finish = net_finish,

@@ -20,6 +20,7 @@ struct registry;
 enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
 
 #define NET_WANT_SOCK (1u << 16) /* of kinds: socket addresses at the hooks that translate them */
+#define NET_WANT_MIB (1u << 17)	 /* losses by counters of network namespaces */
 
 /* Reports of flows. */
 struct net_flow_conf {
@@ -76,7 +77,8 @@ struct net_conf {
 	/* set by the command; borrowed */
 	const struct opt_strv *netns;	/* --netns: attach there; NULL or none = the current namespace */
 	const struct pktfilter *filter; /* the packet filter, from and to included; NULL = every packet */
-	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_SOCK; 0 = all kinds of packets */
+	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_*; 0 = all kinds of packets */
+	bool losses;			/* as NET_WANT_MIB, unless packets or processes are selected */
 	unsigned verbose;		/* from 1 up, drops carry kernel stacks */
 	bool endpoints;			/* other datapaths' events are possible: --from 12 is an endpoint */
 	bool whole_packets;		/* default snaplen: everything (an output keeps packets) */

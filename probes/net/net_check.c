@@ -21,6 +21,7 @@
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_redirect.h"
 #include "probes/net/owner/net_sender_tuples.h"
+#include "probes/net/refused/net_refused.h"
 
 struct check {
 	struct probe p;
@@ -217,6 +218,18 @@ static void check_xdp(struct check *c)
 	net_xdp_close(x);
 }
 
+static void check_refused(struct check *c)
+{
+	struct net_refused *n = NULL;
+	struct err e = { 0 };
+	int r = net_refused_open(&c->p, &c->setup, &n, &e);
+
+	if (r >= 0)
+		r = net_refused_attach(n, &e);
+	report(c, "refused connections", r, &e, "");
+	net_refused_close(n);
+}
+
 static void check_sockets(struct check *c)
 {
 	struct net_sock *s = NULL;
@@ -247,6 +260,7 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	check_drops(&c);
 	check_redirect(&c);
 	check_xdp(&c);
+	check_refused(&c);
 	check_sockets(&c);
 	net_setup_fini(&c.setup);
 	return 0;

@@ -72,6 +72,7 @@ const struct opt net_conf_opts[] = {
 const struct opt net_conf_command_opts[] = {
 	OPT_ROW(net_conf, words, "words", 0, OPT_STR, "FILTER", "a packet filter"),
 	OPT_ROW(net_conf, kinds, "kinds", 0, OPT_U32, "MASK", "kinds of events", NO_SIZE),
+	OPT_ROW(net_conf, losses, "losses", 0, OPT_BOOL, NULL, "and losses by counters"),
 	OPT_ROW(net_conf, verbose, "verbose", 0, OPT_U32, "N", "kernel stacks of drops from 1 up", NO_SIZE),
 	OPT_ROW(net_conf, whole_packets, "whole-packets", 0, OPT_BOOL, NULL, "all bytes of packets by default",
 		.use = OPT_USE_BYTES, .unit = NET_SNAP_MAX),
@@ -94,6 +95,8 @@ const struct opt net_conf_command_opts[] = {
 		.unit = FLOW_BYTES, OPT_USE_WITH(net_conf, flow.on)),
 	OPT_ROW(net_conf, count.on, "count", 0, OPT_BOOL, NULL, "counters"),
 	OPT_ROW(net_conf, count.events, "count-events", 0, OPT_BOOL, NULL, "and events beside them"),
+	OPT_ROW(net_conf, count.policy, "count-policy", 0, OPT_BOOL, NULL,
+		"counters of running policies, in place of its own"),
 	OPT_ROW(net_conf, count.interval_ns, "count-interval", 0, OPT_DURATION, "TIME", "between reports",
 		.use = OPT_USE_INTERVAL),
 	OPT_ROW(net_conf, count.max, "count-max", 0, OPT_U32, "N", "different counters", .use = OPT_USE_MEMORY,
@@ -327,6 +330,7 @@ unsigned net_conf_kinds(const char *name)
 {
 	static const char *const kinds[NET_KIND__MAX] = {
 		[NET_KIND_TRACE] = "trace", [NET_KIND_DROP] = "drop", [NET_KIND_XDP] = "xdp",
+		[NET_KIND_REFUSED] = "refused",
 	};
 
 	if (!strcmp(name, "*") || !strcmp(name, "net") || !strcmp(name, "net.*"))
@@ -335,6 +339,8 @@ unsigned net_conf_kinds(const char *name)
 		name += 4;
 	if (!strcmp(name, "trace-sock"))
 		return NET_WANT_SOCK;
+	if (!strcmp(name, "mib"))
+		return NET_WANT_MIB;
 	for (int k = 0; k < NET_KIND__MAX; k++)
 		if (!strcmp(name, kinds[k]))
 			return 1u << k;

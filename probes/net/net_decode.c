@@ -14,11 +14,15 @@
 #include "probes/net/count/net_count_wire.h"
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/dns/net_dns_wire.h"
+#include "probes/net/mib/net_mib_wire.h"
+#include "probes/net/net_1_wire.h"
+#include "probes/net/net_decode_1.h"
 #include "probes/net/net_event.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/policy/net_policy_wire.h"
 #include "probes/net/owner/net_sock_wire.h"
+#include "probes/net/refused/net_refused_wire.h"
 #include "probes/net/net_wire.h"
 
 static void set_body(struct net_event *b, const struct net_rec *r)
@@ -27,13 +31,16 @@ static void set_body(struct net_event *b, const struct net_rec *r)
 		.location = r->location, .ifindex = r->ifindex, .len = r->orig_len, .cap_len = r->cap_len,
 		.mark = r->mark, .hash = r->hash, .reason = r->reason, .prog_id = r->prog_id, .error = r->error,
 		.task_pid = r->cur_tgid, .task_tid = r->cur_tid,
-		.point = r->point, .dir = r->dir, .owner_by = r->owner_by,
+		.point = r->point, .dir = r->dir, .owner_end = r->owner_end, .owner_foreign = r->owner_foreign,
+		.peer_sock = r->peer.sock, .peer_start_ns = r->peer.start_ns, .peer_pid = r->peer.tgid,
+		.peer_how = r->peer.how, .peer_foreign = r->peer.foreign,
 	};
 	if (r->hdr.type == NET_EV_DROP) {
 		b->reason = r->reason & ~NET_REASON_TTL;
 		b->cause = r->reason & NET_REASON_TTL ? NET_CAUSE_TTL : NET_CAUSE_NONE;
 	}
 	memcpy(b->task_comm, r->cur_comm, sizeof(b->task_comm) - 1);
+	memcpy(b->peer_comm, r->peer.comm, sizeof(b->peer_comm) - 1);
 }
 
 static void dissect(struct event *ev, struct net_event *b, const struct net_rec *r, const void *data)
@@ -115,21 +122,37 @@ static int decode_net(const struct sonde_rec *rec, struct event *ev, const struc
 		return -ENOMEM;
 	set_body(b, &r);
 	b->trigger = !!(rec->flags & SONDE_RF_TRIGGER);
-	ev->keys.netns = r.netns;
-	ev->keys.cookie = r.cookie;
-	ev->keys.cgroup_id = r.cgroup_id;
 	ret = decode_packet(ev, b, &r, &c, em->scratch);
 	return ret < 0 ? ret : em->emit(em->ctx, ev);
 }
 
+/* Format 1.0. */
+static int decode_net_1(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
+{
+	const struct sonde_rec *now;
+	int ret = net_decode_1_upgrade(rec, em->scratch, &now);
+
+	if (ret < 0)
+		return ret;
+	event_decode_from_rec(ev, ev->desc, now);
+	return now->type == NET_EV_VERDICT ? net_policy_decode(now, ev, em) : decode_net(now, ev, em);
+}
+
 static const struct decode_row rows[] = {
-	{ NET_EV_TRACE, &net_trace_desc, decode_net },
-	{ NET_EV_DROP, &net_drop_desc, decode_net },
-	{ NET_EV_XDP, &net_xdp_desc, decode_net },
-	{ NET_EV_FLOW, &net_flow_desc, net_flow_decode },
-	{ NET_EV_SOCK, &net_sock_desc, net_sock_decode },
+	{ NET_EV_TRACE_1, &net_trace_desc, decode_net_1 },
+	{ NET_EV_DROP_1, &net_drop_desc, decode_net_1 },
+	{ NET_EV_XDP_1, &net_xdp_desc, decode_net_1 },
+	{ NET_EV_VERDICT_1, &net_policy_desc, decode_net_1 },
+	{ NET_EV_TRACE, &net_trace_desc, decode_net, .ident = true },
+	{ NET_EV_DROP, &net_drop_desc, decode_net, .ident = true },
+	{ NET_EV_XDP, &net_xdp_desc, decode_net, .ident = true },
+	{ NET_EV_REFUSED, &net_refused_desc, net_refused_decode, .ident = true },
+	{ NET_EV_UNEXPLAINED, &net_unexplained_desc, net_refused_decode_unexplained },
+	{ NET_EV_MIB, &net_mib_desc, net_mib_decode },
+	{ NET_EV_FLOW, &net_flow_desc, net_flow_decode, .ident = true },
+	{ NET_EV_SOCK, &net_sock_desc, net_sock_decode, .ident = true },
 	{ NET_EV_COUNT, &net_count_desc, net_count_decode },
-	{ NET_EV_VERDICT, &net_policy_desc, net_policy_decode },
+	{ NET_EV_VERDICT, &net_policy_desc, net_policy_decode, .ident = true },
 	{ NET_EV_DNS, &net_dns_desc, net_dns_decode },
 	{ NET_EV_DUMP, &net_recorder_dump_desc, net_event_dump_decode },
 	{ 0 },
@@ -137,7 +160,8 @@ static const struct decode_row rows[] = {
 
 static const struct event_desc *const events[] = {
 	&net_trace_desc, &net_drop_desc, &net_xdp_desc,		  &net_flow_desc,
-	&net_count_desc, &net_dns_desc,	 &net_recorder_dump_desc, NULL,
+	&net_count_desc, &net_dns_desc,	 &net_recorder_dump_desc, &net_refused_desc, &net_unexplained_desc,
+	&net_mib_desc,	 NULL,
 };
 
 extern const struct decoder_ops net_decoder;
@@ -148,4 +172,5 @@ const struct decoder_ops net_decoder = {
 	.rows = rows,
 	.alone = true,
 	.content = net_content,
+	.redact = net_redact,
 };

@@ -9,10 +9,12 @@
 
 #include "event/decode.h"
 #include "event/event.h"
+#include "event/redact/redact.h"
+#include "probes/net/mib/net_mib_wire.h"
 
 struct event_desc;
 
-/* net.trace, net.drop, net.xdp. 0 = unknown, except for point, dir and owner_by (numbers of net_wire.h). */
+/* net.trace, net.drop, net.xdp. 0 = unknown, except for point and dir (numbers of net_wire.h). */
 struct net_event {
 	uint64_t location;	/* drop: kernel address */
 	uint32_t ifindex;
@@ -23,13 +25,21 @@ struct net_event {
 	int32_t error;		/* xdp: negative errno; drop: of another datapath's helper */
 	uint32_t task_pid, task_tid;
 	uint16_t vlan;		/* id of the outermost tag */
-	uint8_t point, dir, owner_by;
+	uint8_t point, dir;
+	uint8_t owner_end;	/* NET_END_* */
 	uint8_t tcp_flags, ttl;
 	uint8_t icmp_type, icmp_code;
 	uint8_t trigger;	/* it triggered the dump of a recorder */
 	uint8_t cause;		/* drop: enum net_cause */
-	uint8_t pad;
+	uint8_t owner_foreign;	/* its socket is in another namespace than the packet */
 	char task_comm[16];
+	/* the end that is not the owner */
+	uint64_t peer_sock, peer_start_ns;
+	uint32_t peer_pid;
+	uint8_t peer_how;	/* SONDE_HOW_* */
+	uint8_t peer_foreign;
+	uint8_t peer_pad[2];
+	char peer_comm[16];
 	/* of other datapaths; the notification itself is in SEC_NOTIFY */
 	uint32_t src_identity, dst_identity;
 	uint32_t src_endpoint, dst_endpoint;	/* trace: dst may be the port of a proxy */
@@ -53,13 +63,13 @@ struct net_flow_event {
 	uint16_t nat_sport, nat_dport;
 	uint8_t why;		/* NET_FLOW_* */
 	uint8_t is_reply;	/* against the direction of the first packet */
-	uint8_t dir, point, owner_by;	/* as in net_event */
+	uint8_t dir, point, owner_foreign;	/* as in net_event */
 	uint8_t tcp_flags;	/* all of this direction */
 	uint8_t tcp_state;	/* enum flow_tcp_state */
 	uint8_t ct;		/* NET_CT_* */
 	uint8_t offloaded, nat;
 	uint8_t verdict, action;	/* enum net_verdict, enum net_action */
-	uint8_t owner_end;		/* 0 unknown, 1 the source is the process, 2 the destination */
+	uint8_t owner_end;	/* NET_END_*: of this direction */
 	uint32_t dropped, redirected;	/* packets of this direction */
 	uint32_t reason;	/* of the last one dropped, as in net_event */
 	uint8_t cause, pad[3];	/* of that */
@@ -107,6 +117,26 @@ struct net_count_event {
 	uint8_t pad[3];
 };
 
+struct net_refused_event {
+	uint32_t ifindex;
+	uint32_t queue, limit;	/* if known */
+	uint8_t cause, step;	/* NET_REFUSED_* */
+	bool known;
+	uint8_t pad;
+};
+
+/* net.mib: fields as in its record. */
+struct net_mib_event {
+	uint64_t count, total;	/* since the last reading, since the start */
+	uint64_t interval_ns;	/* since the last reading */
+	char name[NET_MIB_NAME_BYTES];
+};
+
+/* net.unexplained: refused connections of a namespace. */
+struct net_unexplained_event {
+	uint64_t counted, seen, rest;
+};
+
 struct emitter;
 struct net_flow;
 struct sonde_rec;
@@ -116,16 +146,20 @@ int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct
 int net_dns_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_event_dump_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_mib_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_policy_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_refused_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
+int net_refused_decode_unexplained(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 
 /* flow.id: one number for both directions and all reports of a flow; the next flow with its ports has another. */
 uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_flow *f);
 
-extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc;
-extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc;
+extern const struct event_desc net_flow_desc, net_count_desc, net_dns_desc, net_recorder_dump_desc, net_mib_desc;
+extern const struct event_desc net_trace_desc, net_drop_desc, net_xdp_desc, net_refused_desc, net_unexplained_desc;
 
 /* Content of the records: net_content.c. */
 extern const struct content_rule net_content[];
+extern const struct redact_rule net_redact[];
 
 #endif

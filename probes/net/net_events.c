@@ -19,6 +19,7 @@
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_text.h"
 #include "probes/net/net_wire.h"
+#include "sonde/ident_wire.h"
 
 static const struct xlat_val point_vals[] = {
 	{ NET_POINT_TO_ENDPOINT, "to-endpoint" }, { NET_POINT_TO_PROXY, "to-proxy" },
@@ -37,13 +38,9 @@ static const struct xlat_val dir_vals[] = {
 };
 const struct xlat net_dir_xlat = { .name = "net_dir", .vals = dir_vals, .n = ARRAY_SIZE(dir_vals) };
 
-static const struct xlat_val owner_vals[] = {
-	{ NET_OWNER_NONE, "none" }, { NET_OWNER_RX_SK, "rx_sk" }, { NET_OWNER_SKB_SK, "skb_sk" },
-	{ NET_OWNER_TUPLE, "tuple" }, { NET_OWNER_LISTENER, "listener" },
-	{ NET_OWNER_REMOTE_TUPLE, "remote_tuple" },
-};
-_Static_assert(ARRAY_SIZE(owner_vals) == NET_OWNER__MAX, "each way to an owner has a name");
-const struct xlat net_owner_xlat = { .name = "net_owner", .vals = owner_vals, .n = ARRAY_SIZE(owner_vals) };
+static const struct xlat_val end_vals[] = { { NET_END_SENDER, "src" }, { NET_END_RECEIVER, "dst" } };
+_Static_assert(ARRAY_SIZE(end_vals) == NET_END__MAX - 1, "each end has a name");
+const struct xlat net_end_xlat = { .name = "net_end", .vals = end_vals, .n = ARRAY_SIZE(end_vals) };
 
 static const struct xlat_val tcp_flag_vals[] = {
 	{ 0x01, "FIN" }, { 0x02, "SYN" }, { 0x04, "RST" }, { 0x08, "PSH" }, { 0x10, "ACK" }, { 0x20, "URG" },
@@ -120,8 +117,24 @@ enum {
 		    .flags = FIELD_OPTIONAL), \
 		ROW(trigger, "recorder.trigger", FIELD_BOOL, "the packet triggered its dump", \
 		    .flags = FIELD_OPTIONAL), \
-		ROW(owner_by, "owner.by", FIELD_ENUM, "source of the owner of the packet", .xlat = &net_owner_xlat, \
-		    .key = "owner_by")
+		ROW(owner_end, "owner.end", FIELD_ENUM, "end of the packet that the process is: src, dst", \
+		    .xlat = &net_end_xlat, .flags = FIELD_OPTIONAL, .key = "owner_end"), \
+		ROW(owner_foreign, "owner.foreign", FIELD_BOOL, \
+		    "the process's socket is in another network namespace than the packet", \
+		    .flags = FIELD_OPTIONAL, .key = "owner_foreign"), \
+		ROW(peer_pid, "peer.pid", FIELD_UINT, "process at the other end of the packet, on this host", \
+		    .flags = FIELD_OPTIONAL, .key = "peer_pid"), \
+		ROW(peer_comm, "peer.name", FIELD_STR, "its name when it got the socket", \
+		    .flags = FIELD_OPEN | FIELD_OPTIONAL, .key = "peer_name"), \
+		ROW(peer_start_ns, "peer.start", FIELD_NS, "its start since boot", .flags = FIELD_OPTIONAL, \
+		    .key = "peer_start_ns"), \
+		ROW(peer_sock, "peer.sock", FIELD_UINT, "cookie of the socket at the other end", \
+		    .flags = FIELD_OPTIONAL, .key = "peer_sock"), \
+		ROW(peer_how, "peer.how", FIELD_ENUM, "source of the process at the other end", \
+		    .xlat = &ident_how_xlat, .flags = FIELD_OPTIONAL, .key = "peer_how"), \
+		ROW(peer_foreign, "peer.foreign", FIELD_BOOL, \
+		    "the other end's socket is in another network namespace than the packet", \
+		    .flags = FIELD_OPTIONAL, .key = "peer_foreign")
 
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
@@ -335,23 +348,45 @@ void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *ou
 		buf_add_str(out, "-");
 }
 
-void net_text_put_owner(const struct event *ev, uint8_t owner_by, struct buf *out)
+static void put_process(const char *name, size_t len, uint32_t pid, uint8_t how, struct buf *out)
 {
-	const struct sec_proc *p = event_proc(ev);
-	const struct section *s = event_section(ev, SEC_PROC);
-	const char *by = xlat_name(&net_owner_xlat, owner_by), *comm = NULL;
-	size_t len = 0;
-
-	if (!ev->tgid)
-		return;
-	if (p)
-		comm = event_sec_proc_str(p, s, p->comm, &len);
-	buf_add_str(out, "  [");
-	if (comm && len) {
-		str_escape_buf(out, comm, len);
+	if (name && len) {
+		str_escape_buf(out, name, len);
 		buf_add_char(out, '/');
 	}
-	buf_printf(out, "%u %s]", ev->tgid, by ? by : "?");
+	buf_add_u64(out, pid);
+	if (how > SONDE_HOW_DATA_READY) /* not simply the user of the packet's socket */
+		buf_printf(out, " %s", xlat_name(&ident_how_xlat, how));
+}
+
+static void put_owner(const struct event *ev, struct buf *out)
+{
+	const struct sec_proc *p = event_proc(ev);
+	const char *name = NULL;
+	size_t len = 0;
+
+	if (p)
+		name = event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &len);
+	put_process(name, len, ev->tgid, ev->keys.owner_how, out);
+}
+
+void net_text_put_owner(const struct event *ev, struct buf *out)
+{
+	if (!ev->tgid)
+		return;
+	buf_add_str(out, "  [");
+	put_owner(ev, out);
+	buf_add_char(out, ']');
+}
+
+/* "  [curl/1234 -> nginx/812]": the owner first, the arrow is the packet's way. */
+static void put_both_ends(const struct event *ev, const struct net_event *b, struct buf *out)
+{
+	buf_add_str(out, "  [");
+	put_owner(ev, out);
+	buf_add_str(out, b->owner_end == NET_END_RECEIVER ? " <- " : " -> ");
+	put_process(b->peer_comm, strnlen(b->peer_comm, sizeof(b->peer_comm)), b->peer_pid, b->peer_how, out);
+	buf_add_char(out, ']');
 }
 
 static void put_address(const struct event *ev, uint64_t addr, struct buf *out, bool numeric, bool whole)
@@ -461,7 +496,12 @@ static void put_ends(const struct event *ev, const struct line_opts *o, struct b
 
 static int put_rest(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
-	net_text_put_owner(ev, ((const struct net_event *)ev->body)->owner_by, out);
+	const struct net_event *b = ev->body;
+
+	if (ev->tgid && b->peer_pid)
+		put_both_ends(ev, b, out);
+	else
+		net_text_put_owner(ev, out);
 	put_ends(ev, o, out);
 	buf_add_char(out, '\n');
 	if (o->verbose) {
@@ -473,7 +513,7 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 	return buf_error(out);
 }
 
-/* "<- network eth0: 10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK  [nginx/812 tuple]" */
+/* "<- network eth0: 10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK  [nginx/812]" */
 static int trace_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
@@ -519,7 +559,7 @@ static void put_reason(const struct event *ev, const struct line_opts *o, struct
 }
 
 /*
- * "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234 tuple]", of another
+ * "xx drop (NO_SOCKET) at udp_unicast_rcv_skb lo: 127.0.0.1:4711 -> 127.0.0.1:9 udp  [curl/1234]", of another
  * datapath "xx drop (FIB lookup failed, -2) at bpf_lxc.c:1234 eth0: ..."
  */
 static int drop_line(const struct event *ev, const struct line_opts *o, struct buf *out)

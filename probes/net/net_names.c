@@ -12,6 +12,7 @@
 #include "probe/env.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_text.h"
+#include "probes/net/refused/net_refused_wire.h"
 #include "probes/net/net_wire.h"
 
 void net_names_init(struct net_names *n, struct probe_env *env)
@@ -112,12 +113,26 @@ static int name_stack(struct net_names *n, const struct net_rec *r, struct curso
 	return ret;
 }
 
+static int name_refused(struct net_names *n, const struct sonde_rec *rec)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	struct net_refused_rec r;
+	int ret;
+
+	if (!cur_copy(&c, &r, sizeof(r)))
+		return 0; /* the decoder counts it */
+	ret = net_names_space(n, r.netns);
+	return ret < 0 ? ret : net_names_iface(n, r.netns, r.ifindex, r.ifname);
+}
+
 int net_names_record(struct net_names *n, const struct sonde_rec *rec)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_rec r;
 	int ret;
 
+	if (rec->type == NET_EV_REFUSED)
+		return name_refused(n, rec);
 	if (rec->type != NET_EV_TRACE && rec->type != NET_EV_DROP && rec->type != NET_EV_XDP)
 		return 0;
 	if (!cur_copy(&c, &r, sizeof(r)))

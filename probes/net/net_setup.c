@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/net/net_setup.h"
 
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,7 +23,8 @@
 #define HEAD_BYTES 128u	  /* the programs read that much in any case */
 #define STACK_DEPTH 32u
 
-static const char *const kind_names[NET_KIND__MAX] = {
+/* Kinds of events with packets. */
+static const char *const kind_names[] = {
 	[NET_KIND_TRACE] = "trace", [NET_KIND_DROP] = "drop", [NET_KIND_XDP] = "xdp",
 };
 
@@ -44,7 +47,7 @@ static int add_snaplen(struct net_setup *s, const char *text, struct err *err)
 
 	if (snaplen_number(eq ? eq + 1 : text, &n) < 0)
 		return err_set(err, -EINVAL, "--snaplen %s: expected a number of bytes or KIND=BYTES", text);
-	for (int k = 0; k < NET_KIND__MAX; k++) {
+	for (size_t k = 0; k < ARRAY_SIZE(kind_names); k++) {
 		if (eq && (strlen(kind_names[k]) != (size_t)(eq - text) || strncmp(text, kind_names[k], eq - text)))
 			continue;
 		s->snaplen[k] = n;
@@ -134,6 +137,45 @@ bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const ch
 	return true;
 }
 
+static int no_op(void *ctx, const char name[static 16], uint32_t bits)
+{
+	(void)ctx;
+	(void)name;
+	(void)bits;
+	return 0;
+}
+
+static int add_prefix(void *ctx, const char name[static 16], uint32_t bits)
+{
+	struct { uint32_t bits; char name[16]; } key = { .bits = bits };
+	const uint8_t one = 1;
+	const int *fd = ctx;
+
+	memcpy(key.name, name, sizeof(key.name));
+	return bpf_map_update_elem(*fd, &key, &one, BPF_ANY) < 0 ? -errno : 0;
+}
+
+/* For an object that selects interfaces (net_select.bpf.h). */
+static int size_ifaces(const struct net_setup *s, struct bpf_object *obj)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, "net_ifaces");
+	const bool select = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
+
+	if (!map)
+		return 0;
+	probe_rodata_set(obj, "net_select_ifaces", &select, sizeof(select));
+	return bpf_map__set_max_entries(map, (uint32_t)s->ifaces.len + 1);
+}
+
+int net_setup_ifaces(const struct net_setup *s, struct bpf_object *obj, struct err *err)
+{
+	int fd = bpf_object__find_map_fd_by_name(obj, "net_ifaces");
+
+	if (fd < 0 || !net_setup_prefixes(s, no_op, NULL) || net_setup_prefixes(s, add_prefix, &fd))
+		return 0;
+	return err_set(err, -ENOMEM, "cannot pass the interface selection to the kernel");
+}
+
 static uint32_t snap_limit(const struct net_setup *s)
 {
 	uint32_t n = MAX(s->undecided_snaplen, HEAD_BYTES);
@@ -187,12 +229,24 @@ int net_setup_turns(const struct net_setup *s, struct bpf_map *map)
 	return bpf_map__set_max_entries(map, s->n_spaces ? (uint32_t)s->n_spaces : 1);
 }
 
+int net_setup_tp_args(struct probe_env *env, const char *tracepoint)
+{
+	int id = probe_env_btf_find(env, tracepoint, BTF_KIND_TYPEDEF);
+	const struct btf *btf = probe_env_btf(env);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* pointer */
+	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* function; its first parameter is the tracer's */
+	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : 0;
+}
+
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err)
 {
 	const struct net_conf *c = p->conf;
 	struct coop *coop = probe_env_coop(p->env);
 	const struct btf *btf;
+	const bool limited = probe_env_is_limited(p->env) && !s->flows && !s->silent;
 	uint32_t limit = snap_limit(s);
 	int r = set_counting(s, c, obj);
 	bool left;
@@ -202,7 +256,9 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	r = probe_env_prepare(p->env, obj, p->instance, err);
 	if (r < 0)
 		return r;
-	r = size_scratch(s, p, obj, limit);
+	r = size_ifaces(s, obj);
+	if (r >= 0)
+		r = size_scratch(s, p, obj, limit);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the records");
 	probe_rodata_set(obj, "net_snaplen", s->snaplen, sizeof(s->snaplen));
@@ -211,6 +267,7 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	probe_rodata_set(obj, "net_stack_depth", &s->stack_depth, sizeof(s->stack_depth));
 	probe_rodata_set(obj, "net_want_netns", &netns, sizeof(netns));
 	net_setup_rates(c, obj);
+	probe_rodata_set(obj, "net_limited", &limited, sizeof(limited));
 	btf = c->filter ? probe_env_btf(p->env) : NULL;
 	left = coop_leave(coop);	/* it may load a program */
 	r = pktfilter_splice(obj, c->filter, btf, err);

@@ -17,11 +17,12 @@ struct bpf_object;
 struct err;
 struct net_conf;
 struct probe;
+struct probe_env;
 
 struct net_setup {
 	uint32_t snaplen[NET_KIND__MAX];
 	uint32_t undecided_snaplen, stack_depth;
-	unsigned kinds;			/* bits 1u << NET_KIND_* */
+	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_* */
 	bool flows;			/* packets are counted into flows, not reported */
 	size_t n_spaces;		/* watched network namespaces */
 	bool counting, silent;		/* packets are counted; and not reported */
@@ -48,6 +49,12 @@ bool net_setup_iface(const struct net_setup *s, const char *name);
  */
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
+
+/* After load: the selection of interfaces, for an object that includes net_select.bpf.h. */
+int net_setup_ifaces(const struct net_setup *s, struct bpf_object *obj, struct err *err);
+
+/* Number of arguments of @tracepoint ("btf_trace_..."); 0 if the kernel lacks it or its BTF. */
+int net_setup_tp_args(struct probe_env *env, const char *tracepoint);
 
 /* Before load: makes room in @map for the flow tables of all watched namespaces (net_flow_direction.bpf.h). */
 int net_setup_turns(const struct net_setup *s, struct bpf_map *map);

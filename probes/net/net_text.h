@@ -12,8 +12,8 @@
 struct buf;
 struct value;
 
-extern const struct xlat net_point_xlat, net_dir_xlat, net_owner_xlat, net_tcp_flag_xlat, net_verdict_xlat,
-	net_action_xlat, net_cause_xlat;
+extern const struct xlat net_point_xlat, net_dir_xlat, net_end_xlat, net_tcp_flag_xlat, net_verdict_xlat,
+	net_action_xlat, net_cause_xlat, net_refused_xlat;
 
 /* Values of fields in the event's keys; -ENOENT if unknown. */
 int net_text_get_ip(const struct ipaddr *ip, struct value *ret);
@@ -27,7 +27,10 @@ int net_text_get_host(const struct event *ev, const struct ipaddr *ip, struct va
 /* "eth0", "if7" without a name, "-" for none. */
 void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 
-/* " [curl/1234 tuple]", empty if the owner is unknown. @by: NET_OWNER_*. */
-void net_text_put_owner(const struct event *ev, uint8_t by, struct buf *out);
+/*
+ * " [curl/1234]", empty if the owner is unknown; with the source of the answer if that is not the socket's user:
+ * " [nginx/812 listener]".
+ */
+void net_text_put_owner(const struct event *ev, struct buf *out);
 
 #endif

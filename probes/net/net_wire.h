@@ -6,11 +6,12 @@
 #ifndef NET_WIRE_H
 #define NET_WIRE_H
 
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
-#define NET_EV_TRACE SONDE_EV(2, 1)	/* a packet passed an observation point */
-#define NET_EV_DROP SONDE_EV(2, 2)	/* the kernel dropped a packet */
-#define NET_EV_XDP SONDE_EV(2, 3)	/* an XDP program's verdict could not be carried out */
+#define NET_EV_TRACE SONDE_EV(2, 32)	/* a packet passed an observation point */
+#define NET_EV_DROP SONDE_EV(2, 33)	/* the kernel dropped a packet */
+#define NET_EV_XDP SONDE_EV(2, 34)	/* an XDP program's verdict could not be carried out */
 
 /* Hook classes: rows of the ledger. */
 #define NET_CLASS_INGRESS 0
@@ -22,7 +23,8 @@
 #define NET_KIND_TRACE 0
 #define NET_KIND_DROP 1
 #define NET_KIND_XDP 2
-#define NET_KIND__MAX 3
+#define NET_KIND_REFUSED 3
+#define NET_KIND__MAX 4
 
 /* Observation points. The numbers up to 13 are those of cilium's monitor; append only. */
 #define NET_POINT_TO_ENDPOINT 0
@@ -61,20 +63,28 @@
 #define NET_DIR_IN 1
 #define NET_DIR_OUT 2
 
-/* Source of a packet's owner, the most certain first. Append only. */
-#define NET_OWNER_NONE 0
-#define NET_OWNER_RX_SK 1	/* the receiving socket, passed by the tracepoint */
-#define NET_OWNER_SKB_SK 2	/* the socket that the packet carries */
-#define NET_OWNER_TUPLE 3	/* a socket of this namespace that sent on this 5-tuple, either direction */
-#define NET_OWNER_LISTENER 4	/* the socket that listens on the destination */
-#define NET_OWNER_REMOTE_TUPLE 5	/* a socket of another namespace of this host sent on this 5-tuple */
-#define NET_OWNER__MAX 6
+/* End of a packet. Append only. */
+#define NET_END_UNKNOWN 0
+#define NET_END_SENDER 1
+#define NET_END_RECEIVER 2
+#define NET_END__MAX 3
+
+/* The end of a packet that is not its owner; 0 = unknown in each member. */
+struct net_peer {
+	__u64 sock;		/* cookie */
+	__u64 start_ns;
+	__u32 tgid;
+	__u8 how;		/* SONDE_HOW_* */
+	__u8 foreign;		/* the socket is in another namespace than the packet */
+	__u8 pad[2];
+	char comm[16];		/* of the process when it got the socket */
+};
 
 /* hdr.tgid and hdr.start_ns are the owner's, 0 if unknown: never just the current task's. */
 struct net_rec {
 	struct sonde_rec hdr;
-	__u64 cookie;		/* of the owning socket */
-	__u64 cgroup_id;	/* of the owning socket */
+	struct sonde_ident id;	/* of the owning socket */
+	struct net_peer peer;
 	__u64 location;		/* drop: return address of the call that freed the packet */
 	__u32 netns;		/* inode */
 	__u32 ifindex;
@@ -93,8 +103,10 @@ struct net_rec {
 	__u16 n_stack;		/* addresses behind the packet */
 	__u8 point;		/* NET_POINT_* */
 	__u8 dir;		/* NET_DIR_* */
-	__u8 owner_by;		/* NET_OWNER_* */
+	__u8 owner_end;		/* NET_END_* */
+	__u8 owner_foreign;	/* the owner's socket is in another namespace than the packet */
 	__s8 error;		/* xdp: negative errno, or 0 */
+	__u8 pad[7];
 	__u8 data[];		/* cap_len bytes, rounded up to 8, then n_stack addresses, innermost first */
 };
 
@@ -106,7 +118,8 @@ struct net_addr {
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct net_rec) == 144, "net_rec is ABI");
+_Static_assert(sizeof(struct net_peer) == 40, "net_peer is ABI");
+_Static_assert(sizeof(struct net_rec) == 40 + 64 + 40 + 96, "net_rec is ABI");
 _Static_assert(__builtin_offsetof(struct net_rec, data) % 8 == 0, "addresses are aligned to 8");
 #endif
 

@@ -7,11 +7,61 @@
 #include "probes/proc/proc_task.bpf.h"
 
 #include "bpf/filter.bpf.h"
+#include "bpf/ident_go.bpf.h"
 #include "bpf/ring.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
 #define SIGNAL_GROUP_EXIT 4	/* include/linux/sched/signal.h */
+
+/* ---- processes of Go programs ---- */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inode___go {
+	__s64 i_size;
+};
+
+#pragma clang attribute pop
+
+/* Programs that user space has analysed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 4096);
+	__type(key, struct sonde_go_file);
+	__type(value, struct sonde_go_layout);
+} proc_go_files SEC(".maps");
+
+/* The process no longer runs the program that it ran. */
+static __always_inline void go_forget(__u32 tgid)
+{
+	const __u8 *mark = go_mark(tgid);
+
+	if (mark && *mark)
+		bpf_map_delete_elem(&sonde_go_procs, &tgid);
+}
+
+static __always_inline void go_exec(struct task_struct *task)
+{
+	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+	struct sonde_go_file file = {
+		.ino = BPF_CORE_READ(inode, i_ino), .dev = BPF_CORE_READ(inode, i_sb, s_dev),
+		.size = BPF_CORE_READ((struct inode___go *)inode, i_size),
+	};
+	const struct sonde_go_layout *layout;
+	__u32 tgid = task->tgid;
+	__u8 *mark;
+
+	go_forget(tgid);
+	layout = bpf_map_lookup_elem(&proc_go_files, &file);
+	mark = layout ? go_mark(tgid) : NULL;
+	if (!mark || bpf_map_update_elem(&sonde_go_procs, &tgid, layout, BPF_ANY))
+		return;
+	*mark = SONDE_GO_MARK_GO;
+}
+
+/* ---- records ---- */
 
 /* exec composes its record here: its length is known only at the end. One exec at a time per CPU. */
 struct {
@@ -35,7 +85,8 @@ struct {
 static __always_inline void life_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 				      struct task_struct *task)
 {
-	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE, task->tgid, task->pid, task_process_start(task));
+	rec_init_keys(r, l, type, len, PROC_CLASS_LIFE | SONDE_RF_IDENT, task->tgid, task->pid,
+		      task_process_start(task));
 }
 
 /* A record about @task with its header filled, or NULL: lost and counted. @size is a constant. */
@@ -81,7 +132,7 @@ int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
 	r = life_begin(&l, PROC_REC_FORK, sizeof(*r), child);
 	if (!r)
 		return 0;
-	task_who(&r->who, child);
+	task_identity(&r->hdr, &r->id, &r->who, child);
 	r->maker_tgid = parent->tgid;
 	r->maker_tid = parent->pid;
 	r->maker_start_ns = task_process_start(parent);
@@ -133,11 +184,12 @@ static __always_inline int exec_record(struct task_struct *task, int old_tid, st
 	__u32 zero = 0, off;
 	long n;
 
+	go_exec(task);
 	b = bpf_map_lookup_elem(&proc_exec_scratch, &zero);
 	if (!l || !b) /* neither happens */
 		return 0;
 	life_init(&b->rec.hdr, l, PROC_REC_EXEC, 0, task);
-	task_who(&b->rec.who, task);
+	task_identity(&b->rec.hdr, &b->rec.id, &b->rec.who, task);
 	b->rec.old_tid = old_tid;
 	b->rec.image_ns = exec_began(task);
 	b->rec.path_len = b->rec.args_len = 0;
@@ -171,9 +223,12 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 	struct sonde_ledger *l;
 	struct proc_exit_rec *r;
 
+	if (last)
+		go_forget(task->tgid);
 	r = life_begin(&l, PROC_REC_EXIT, sizeof(*r), task);
 	if (!r)
 		return 0;
+	ident_task(&r->id, task);
 	r->status = task->exit_code;
 	if (BPF_CORE_READ(sig, flags) & SIGNAL_GROUP_EXIT)
 		r->group_status = BPF_CORE_READ(sig, group_exit_code);
@@ -219,6 +274,7 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 	r = life_begin(&l, PROC_REC_RENAME, sizeof(*r), task);
 	if (!r)
 		return 0;
+	ident_task(&r->id, task);
 	__builtin_memset(r->comm, 0, sizeof(r->comm));
 	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), comm);
 	BPF_CORE_READ_STR_INTO(&r->old, task, comm);
@@ -239,6 +295,8 @@ int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_stru
 	if (!r)
 		return 0;
 	r->cgroup_id = BPF_CORE_READ(dst, kn, id);
+	ident_task(&r->id, task);
+	r->id.cgroup_id = r->cgroup_id;
 	rec_submit(l, LANE_LIFE, &r->hdr);
 	return 0;
 }

@@ -21,7 +21,9 @@
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
-#include "probes/proc/proc_cgroup.h"
+#include "host/cgroup_names.h"
+#include "probes/proc/proc_container.h"
+#include "probes/proc/proc_go.h"
 #include "probes/proc/proc_mmap.h"
 #include "probes/proc/proc_snapshot.h"
 #include "probes/proc/proc_wire.h"
@@ -35,7 +37,9 @@ extern const struct decoder_ops proc_decoder;
 struct proc_state {
 	struct hooks *hooks;
 	struct cgroup_names *cgroups;	/* NULL: no cgroup2 here */
+	struct proc_containers *containers;	/* NULL: their names are unknown */
 	struct mmap_watch *mmaps;	/* NULL: not requested, or not permitted */
+	struct proc_go *go;		/* NULL: no goroutines are known */
 	uint64_t looked_ns;		/* when the rings of mappings were last looked at */
 	uint64_t next_mapping_ns;	/* oldest that was waiting then */
 	bool draining;
@@ -63,6 +67,16 @@ static const struct hook proc_hooks[] = {
 	  .needs = "BPF_FUNC_check_mtu" },
 	{ "tcp", "proc_tcp_plain", HOOK_ATTACH_TRACE, .tracepoint = "inet_sock_set_state", .n_args = 3,
 	  .fallback = "TCP packets have no owner unless the socket was open at the start" },
+	{ "socket send", "proc_send", HOOK_ATTACH_TRACE, .tracepoint = "sock_send_length", .n_args = 3,
+	  .for_owners = true },
+	{ "socket send", "proc_write_packet", HOOK_ATTACH_TRACE, .tracepoint = "net_dev_queue", .n_args = 1,
+	  .for_owners = true,
+	  .fallback = "a socket that changes hands keeps its owner until the new one receives" },
+	{ "socket receive", "proc_recv", HOOK_ATTACH_TRACE, .tracepoint = "sock_recv_length", .n_args = 3,
+	  .for_owners = true },
+	{ "socket receive", "proc_read_tcp", HOOK_ATTACH_TRACE, .tracepoint = "tcp_rcv_space_adjust", .n_args = 1,
+	  .for_owners = true,
+	  .fallback = "a socket that changes hands keeps its owner until the new one sends" },
 	{ "socket create", "proc_sock_create", HOOK_ATTACH_CGROUP,
 	  .fallback = "UDP sockets have an owner once they are bound" },
 	{ "bind IPv4", "proc_bind4", HOOK_ATTACH_CGROUP,
@@ -118,8 +132,10 @@ static void name_cgroup(struct probe *p, uint64_t id)
 	struct proc_state *s = p->state;
 	char path[4096];
 
-	if (s->cgroups && proc_cgroup_first(s->cgroups, id, path, sizeof(path)) == 1)
-		probe_env_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
+	if (!s->cgroups || cgroup_names_first(s->cgroups, id, path, sizeof(path)) != 1)
+		return;
+	probe_env_inject_name(p->env, SONDE_NAME_CGROUP, id, path);
+	proc_container_note(s->containers, id, path);
 }
 
 /* The cgroup in @r, 0 = none. */
@@ -188,12 +204,12 @@ static int drain_before(struct probe *p, uint64_t ts_ns)
 
 /* ---- probe_ops ---- */
 
-/* Cgroup programs watch sockets only. */
+/* Cgroup programs and users of sockets matter to owners only. */
 static bool is_of_sockets(const char *hook)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(proc_hooks); i++)
 		if (!strcmp(proc_hooks[i].name, hook))
-			return proc_hooks[i].attach == HOOK_ATTACH_CGROUP;
+			return proc_hooks[i].attach == HOOK_ATTACH_CGROUP || proc_hooks[i].for_owners;
 	return false;
 }
 
@@ -222,10 +238,14 @@ static int proc_open(struct probe *p, struct err *err)
 static int proc_attach(struct probe *p, struct err *err)
 {
 	struct proc_state *s = p->state;
+	struct err why = { 0 };
 	int n;
 
-	proc_cgroup_open(probe_env_host_root(p->env), &s->cgroups);
-	n = hooks_attach(s->hooks, s->cgroups ? proc_cgroup_fd(s->cgroups) : -1);
+	if (proc_go_new(hooks_object(s->hooks), p->env, &s->go, &why) < 0)
+		probe_env_hook_failed(p->env, "goroutines", &why);
+	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
+	s->containers = s->cgroups ? proc_container_new(p->env) : NULL;
+	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
 	hooks_report(s->hooks, true, report_failed, p);
 	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
 }
@@ -250,6 +270,8 @@ static void snapshot_with(struct probe *p, const char *name, const char *proc_di
 
 static int proc_snapshot(struct probe *p, struct err *err)
 {
+	const struct probe_select *select = probe_env_select(p->env, p->instance);
+	struct proc_state *s = p->state;
 	char proc_dir[4096];
 
 	(void)err;
@@ -259,19 +281,26 @@ static int proc_snapshot(struct probe *p, struct err *err)
 	snapshot_with(p, "proc_iter_file", NULL);
 	snapshot_with(p, "proc_iter_vma", NULL);
 	snapshot_with(p, "proc_iter_vma_plain", NULL);
+	if (s->go)
+		proc_go_scan(s->go, select->pids, select->n_pids);
 	return 0;
 }
 
 static int proc_control(struct probe *p, const struct sonde_rec *r)
 {
+	struct proc_state *s = p->state;
+
 	if (r->type == SONDE_EV_NAME)
 		return 0;	/* perhaps our own, and as late as it was looked up */
+	if (r->type == PROC_REC_EXEC && s->go)
+		proc_go_process(s->go, r->tgid);
 	name_cgroup(p, cgroup_of(r));
 	return drain_before(p, r->ts_ns);
 }
 
 static int proc_tick(struct probe *p, uint64_t now_ns)
 {
+	proc_container_tick(((struct proc_state *)p->state)->containers, now_ns);
 	return drain_mappings(p, now_ns - MIN(now_ns, QUIET_NS));
 }
 
@@ -280,6 +309,9 @@ static void proc_detach(struct probe *p)
 	struct proc_state *s = p->state;
 
 	hooks_detach(s->hooks);
+	if (s->go)
+		proc_go_stop(s->go);
+	proc_container_stop(s->containers);
 	drain_mappings(p, UINT64_MAX);
 	proc_mmap_close(s->mmaps);
 	s->mmaps = NULL;
@@ -290,8 +322,10 @@ static void proc_close(struct probe *p)
 	struct proc_state *s = p->state;
 
 	proc_mmap_close(s->mmaps);
+	proc_go_free(s->go);
 	hooks_free(s->hooks);
-	proc_cgroup_close(s->cgroups);
+	proc_container_free(s->containers);
+	cgroup_names_close(s->cgroups);
 	*s = (struct proc_state){ 0 };
 }
 
@@ -319,16 +353,17 @@ static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	struct err err = { 0 };
 	int r;
 
-	proc_cgroup_open(probe_env_host_root(env), &cgroups);
+	cgroup_names_open(probe_env_host_root(env), &cgroups);
+	probe_env_want_owners(env);
 	r = load(env, 0, &hooks, &err);
 	if (r < 0) {
 		report(fn, ctx, "life-cycle", r, &err, "");
 	} else {
-		hooks_attach(hooks, cgroups ? proc_cgroup_fd(cgroups) : -1);
+		hooks_attach(hooks, cgroups ? cgroup_names_fd(cgroups) : -1);
 		hooks_report(hooks, false, fn, ctx);
 	}
 	hooks_free(hooks);
-	proc_cgroup_close(cgroups);
+	cgroup_names_close(cgroups);
 	r = proc_mmap_open(probe_env_n_cpus(env), &mmaps, &err);
 	report(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
 	proc_mmap_close(mmaps);

@@ -254,14 +254,14 @@ static int decode_socket(const struct sonde_rec *rec, struct event *ev, const st
 }
 
 static const struct decode_row rows[] = {
-	{ PROC_REC_FORK, &proc_fork_desc, decode_fork },
-	{ PROC_REC_EXEC, &proc_exec_desc, decode_image },
-	{ PROC_REC_EXIT, &proc_exit_desc, decode_exit },
-	{ PROC_REC_RENAME, &proc_rename_desc, decode_rename },
-	{ PROC_REC_CGROUP, &proc_cgroup_desc, decode_cgroup },
+	{ PROC_REC_FORK, &proc_fork_desc, decode_fork, .ident = true },
+	{ PROC_REC_EXEC, &proc_exec_desc, decode_image, .ident = true },
+	{ PROC_REC_EXIT, &proc_exit_desc, decode_exit, .ident = true },
+	{ PROC_REC_RENAME, &proc_rename_desc, decode_rename, .ident = true },
+	{ PROC_REC_CGROUP, &proc_cgroup_desc, decode_cgroup, .ident = true },
 	{ PROC_REC_MMAP, &proc_mmap_desc, decode_mmap },
-	{ PROC_REC_SOCKET, &proc_socket_desc, decode_socket },
-	{ PROC_REC_TASK, &proc_task_desc, decode_image },
+	{ PROC_REC_SOCKET, &proc_socket_desc, decode_socket, .ident = true },
+	{ PROC_REC_TASK, &proc_task_desc, decode_image, .ident = true },
 	{ 0 },
 };
 
@@ -291,4 +291,5 @@ const struct decoder_ops proc_decoder = {
 	.events = proc_descs,
 	.rows = rows,
 	.content = content,
+	.redact = proc_redact,
 };

@@ -27,6 +27,7 @@ static const struct xlat prot_xlat = {
 static const struct xlat_val what_vals[] = {
 	{ PROC_SOCK_HELD, "held" }, { PROC_SOCK_OPEN, "open" }, { PROC_SOCK_LISTEN, "listen" },
 	{ PROC_SOCK_CONNECT, "connect" }, { PROC_SOCK_ACCEPT, "accept" }, { PROC_SOCK_CLOSE, "close" },
+	{ PROC_SOCK_USE, "use" },
 };
 static const struct xlat what_xlat = { .name = "sock_what", .vals = what_vals, .n = ARRAY_SIZE(what_vals) };
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "event/redact/redact.h"
 
 /* Strings lie behind the body; offsets count from its end (as in struct sec_proc). */
 struct proc_task_body {
@@ -48,5 +49,6 @@ struct proc_socket_body {
 extern const struct event_desc proc_fork_desc, proc_exec_desc, proc_exit_desc, proc_rename_desc, proc_cgroup_desc,
 	proc_mmap_desc, proc_socket_desc, proc_task_desc;
 extern const struct event_desc *const proc_descs[];
+extern const struct redact_rule proc_redact[];	/* proc_redact.c */
 
 #endif

@@ -4,12 +4,13 @@
  * after it has attached the tracepoints, so nothing is missed in between; the records carry SONDE_RF_SNAPSHOT. The
  * kernel calls an iterator again for an object whose record did not fit the page, so all work here is repeatable.
  */
+#include "bpf/ident_listen.bpf.h"
+#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 #include "probes/proc/proc_task.bpf.h"
 
 #include <bpf/bpf_tracing.h>
 
-#define PF_KTHREAD 0x00200000	/* include/linux/sched.h */
 #define VM_EXEC 4		/* include/linux/mm.h */
 
 const volatile __u32 proc_page_shift = 12;
@@ -54,7 +55,8 @@ static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_st
 {
 	snapshot_header(&b->rec.hdr, PROC_REC_TASK, 0);
 	task_header(&b->rec.hdr, task);
-	task_who(&b->rec.who, task);
+	b->rec.hdr.flags |= SONDE_RF_IDENT;
+	task_identity(&b->rec.hdr, &b->rec.id, &b->rec.who, task);
 	b->rec.exe_ino = b->rec.image_ns = 0;
 	b->rec.exe_dev = b->rec.old_tid = 0;
 	b->rec.name_len = b->rec.path_len = b->rec.args_len = 0;
@@ -112,16 +114,28 @@ int proc_iter_task_bare(struct bpf_iter__task *ctx)
 
 /*
  * Of several processes that hold a socket the oldest is the owner, as if it had made it; but not the init
- * process, which opens sockets only to hand them on.
+ * process, which opens sockets only to hand them on. A process that used it meanwhile remains.
  */
 static __always_inline void owner_offer(__u64 cookie, struct task_struct *task)
 {
 	struct sonde_owner *have = owner_by_cookie(cookie);
 	__u64 start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 
+	if (have && have->by == SONDE_OWNER_USER)
+		return;
 	if (have && have->tgid != 1 && (BPF_CORE_READ(task, tgid) == 1 || have->start_ns <= start_ns))
 		return;
-	owner_set(cookie, task);
+	owner_set_by(cookie, task, SONDE_OWNER_SNAPSHOT);
+}
+
+/* Connections inherit the cookie of their listener. */
+static __always_inline void listener_mark(struct sock *sk, __u64 cookie)
+{
+	struct sock_user u = { .cookie = cookie }, *have;
+
+	have = bpf_sk_storage_get(&sonde_sock_user, sk, &u, BPF_SK_STORAGE_GET_F_CREATE);
+	if (have)
+		have->cookie = cookie;
 }
 
 SEC("iter/task_file")
@@ -133,7 +147,7 @@ int proc_iter_file(struct bpf_iter__task_file *ctx)
 	struct sonde_tuple t;
 	struct socket *socket;
 	struct sock *sk;
-	__u64 cookie, *stored;
+	__u64 cookie;
 	__u8 state;
 
 	if (!task || !file || !s)
@@ -152,11 +166,11 @@ int proc_iter_file(struct bpf_iter__task_file *ctx)
 	if (t.proto == IPPROTO_TCP || t.proto == IPPROTO_UDP)
 		tuple_set_dual(&t, cookie, BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_ipv6only));
 	if (t.proto == IPPROTO_TCP && state == TCP_LISTEN) {
-		stored = bpf_sk_storage_get(&sonde_listener, sk, &cookie, BPF_SK_STORAGE_GET_F_CREATE);
-		if (stored)
-			*stored = cookie;
+		listener_mark(sk, cookie);
+		listen_add(sk, cookie);
 	}
 	snapshot_header(&s->sock.hdr, PROC_REC_SOCKET, sizeof(s->sock));
+	s->sock.hdr.flags |= SONDE_RF_IDENT;
 	sock_record(&s->sock, &t, cookie, owner_by_cookie(cookie));
 	s->sock.what = PROC_SOCK_HELD;
 	s->sock.state = state;

@@ -179,7 +179,7 @@ static size_t convert_lost(struct mmap_watch *w, const uint8_t *data, size_t len
 {
 	struct cursor c = cur_init(data, len - TRAILER_BYTES);
 
-	w->out.lost = (struct sonde_lost_rec){ .hdr.type = SONDE_EV_LOST, .cause = SONDE_LOST_RING_FULL };
+	w->out.lost = (struct sonde_lost_rec){ .hdr.type = SONDE_EV_LOST, .cause = SONDE_LOST_MAPPING };
 	trailer(data, len, &w->out.lost.hdr);
 	cur_skip(&c, sizeof(struct perf_event_header) + sizeof(uint64_t));
 	w->out.lost.count = cur_u64(&c);
@@ -309,7 +309,7 @@ int proc_mmap_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
 			continue;
 		w->out.lost = (struct sonde_lost_rec){
 			.hdr = { .type = SONDE_EV_LOST, .cpu = (uint16_t)ring->cpu },
-			.cause = SONDE_LOST_RING_FULL, .count = lost - ring->lost,
+			.cause = SONDE_LOST_MAPPING, .count = lost - ring->lost,
 		};
 		ring->lost = lost;
 		r = fn(ctx, &w->out.rec.hdr, sizeof(w->out.lost));

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Owners of sockets: fills the maps of bpf/owner.bpf.h.
+ * Owners of sockets: fills the maps of bpf/owner.bpf.h and bpf/ident_flow.bpf.h.
  *
  * TCP sockets get theirs at state changes: connect() and listen() run in the process that becomes the owner, an
  * accepted connection takes the listener's. All others get theirs in cgroup hooks at creation, bind and release.
- * Those hooks emit no records: they are preemptible, so a per-CPU ledger would not balance.
+ * Those hooks emit no records: they are preemptible, so a per-CPU ledger would not balance. A process that uses the
+ * socket later becomes its owner (proc_user.bpf.c).
  */
+#include "bpf/ident_listen.bpf.h"
+#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"
@@ -20,7 +23,7 @@ struct {
 	__type(value, __u32);
 } proc_netns SEC(".maps");
 
-/* Tuple of a bound socket in sonde_tuple_cookie, removed on release: cookie -> tuple. */
+/* Tuple of a bound socket in sonde_senders, removed on release: cookie -> tuple. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -37,7 +40,7 @@ static __always_inline void tcp_record(struct sonde_ledger *l, const struct sond
 
 	if (!r)
 		return;
-	rec_init_keys(&r->hdr, l, PROC_REC_SOCKET, sizeof(*r), PROC_CLASS_TCP, 0, 0, 0);
+	rec_init_keys(&r->hdr, l, PROC_REC_SOCKET, sizeof(*r), PROC_CLASS_TCP | SONDE_RF_IDENT, 0, 0, 0);
 	sock_record(r, t, cookie, owner_by_cookie(cookie));
 	r->what = what;
 	r->state = state;
@@ -45,7 +48,7 @@ static __always_inline void tcp_record(struct sonde_ledger *l, const struct sond
 	rec_submit(l, LANE_BULK, &r->hdr);
 }
 
-/* The owner of @from is the owner of @to as well. */
+/* The owner of @from is the owner of @to until a process uses that; o.cookie remains @from. */
 static __always_inline void owner_copy(__u64 from, __u64 to)
 {
 	struct sonde_owner *have = owner_by_cookie(from), o;
@@ -53,18 +56,16 @@ static __always_inline void owner_copy(__u64 from, __u64 to)
 	if (!have)
 		return;
 	o = *have;
+	o.cookie = from;
 	bpf_map_update_elem(&sonde_sock_owner, &to, &o, BPF_ANY);
 }
 
 /* Cookie of the listener that the new connection @t came through, by its addresses. */
 static __always_inline __u64 listener_by_tuple(const struct sonde_tuple *t)
 {
-	struct sonde_tuple key = *t;
-	enum owner_how how;
+	struct sonde_sender *s = port_was_bound(t->lport) ? flow_bound(t, true) : NULL;
 
-	key.rport = 0;
-	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
-	return tuple_cookie(&key, &how);
+	return s ? s->cookie : 0;
 }
 
 static __always_inline int tcp_state(const struct sock *sk, int from, int to, __u64 cookie, __u64 listener)
@@ -83,21 +84,24 @@ static __always_inline int tcp_state(const struct sock *sk, int from, int to, __
 		what = PROC_SOCK_LISTEN;
 		owner_set(cookie, (void *)bpf_get_current_task());
 		tuple_set_dual(&t, cookie, BPF_CORE_READ_BITFIELD_PROBED(sk, __sk_common.skc_ipv6only));
+		listen_add(sk, cookie);
 	} else if (to == TCP_ESTABLISHED && from == TCP_SYN_RECV) {
 		what = PROC_SOCK_ACCEPT;
 		listener = listener ?: listener_by_tuple(&t);
 		owner_copy(listener, cookie);
-		tuple_set(&t, cookie);
+		flow_set(&t, cookie, t.netns);
 	} else if (to == TCP_ESTABLISHED) {
 		what = PROC_SOCK_CONNECT;
-		tuple_set(&t, cookie);
+		flow_set(&t, cookie, t.netns);
 	} else if (to == TCP_CLOSE) {
 		/* A connection stays known: late packets of it belong to whoever had it. A port does not. */
 		what = PROC_SOCK_CLOSE;
-		if (from == TCP_LISTEN)
+		if (from == TCP_LISTEN) {
 			tuple_unset_dual(&t, cookie);
-		else if (from == TCP_SYN_SENT && t.lport)
-			tuple_set(&t, cookie);
+			listen_remove(cookie);
+		} else if (from == TCP_SYN_SENT && t.lport) {
+			flow_set(&t, cookie, t.netns);
+		}
 	} else {
 		return 0;
 	}
@@ -107,22 +111,35 @@ static __always_inline int tcp_state(const struct sock *sk, int from, int to, __
 	return 0;
 }
 
+/* The process that makes @sk uses it first; connections inherit the value of their listener. */
+static __always_inline void user_set(struct sock *sk, __u64 cookie)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct sock_user u = { .cookie = cookie, .told = bpf_jiffies64() }, *have;
+
+	u.tgid = BPF_CORE_READ(task, tgid);
+	u.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	u.execs = BPF_CORE_READ(task, self_exec_id);
+	have = bpf_sk_storage_get(&sonde_sock_user, sk, &u, BPF_SK_STORAGE_GET_F_CREATE);
+	if (have)
+		*have = u;
+}
+
 /* Since 5.12: tracing programs may ask for a cookie and use socket storage. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(proc_tcp, struct sock *sk, int from, int to)
 {
-	__u64 cookie, *stored, listener = 0;
+	__u64 cookie, listener = 0;
+	struct sock_user *u;
 
 	if (to != TCP_SYN_SENT && to != TCP_LISTEN && to != TCP_ESTABLISHED && to != TCP_CLOSE)
 		return 0;
 	cookie = bpf_get_socket_cookie(sk);
-	if (to == TCP_LISTEN) {
-		stored = bpf_sk_storage_get(&sonde_listener, sk, &cookie, BPF_SK_STORAGE_GET_F_CREATE);
-		if (stored)
-			*stored = cookie;
+	if (to == TCP_LISTEN || to == TCP_SYN_SENT) {
+		user_set(sk, cookie);
 	} else if (from == TCP_SYN_RECV) {
-		stored = bpf_sk_storage_get(&sonde_listener, sk, NULL, 0);
-		listener = stored ? *stored : 0;
+		u = bpf_sk_storage_get(&sonde_sock_user, sk, NULL, 0);
+		listener = u ? u->cookie : 0;
 	}
 	return tcp_state(sk, from, to, cookie, listener);
 }
@@ -208,7 +225,7 @@ int proc_bind6(struct bpf_sock *ctx)
 	((__u32 *)t.laddr)[1] = ctx->src_ip6[1];
 	((__u32 *)t.laddr)[2] = ctx->src_ip6[2];
 	((__u32 *)t.laddr)[3] = ctx->src_ip6[3];
-	tuple_unmap_v4(&t);
+	flow_unmap_v4(&t);
 	bound(ctx, &t);
 	return 1;
 }

@@ -5,19 +5,10 @@
 #ifndef PROC_SOCK_BPF_H
 #define PROC_SOCK_BPF_H
 
+#include "bpf/ident.bpf.h"
+#include "bpf/ident_flow.bpf.h"
 #include "bpf/owner.bpf.h"
 #include "probes/proc/proc_wire.h"
-
-/*
- * Lives with a listening socket and is cloned into each connection it accepts: names the listener even when
- * several of them share a port (SO_REUSEPORT), and needs no look-up by address.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
-	__type(key, int);
-	__type(value, __u64); /* cookie of the listener */
-} sonde_listener UNIT_SHARED SEC(".maps");
 
 /* The port, also of a socket that gave it back a moment before it says that it is closed. */
 static __always_inline __u16 sock_lport(const struct sock *sk)
@@ -52,7 +43,7 @@ static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock 
 	t->family = 6;
 	BPF_CORE_READ_INTO(&t->laddr, sk, __sk_common.skc_v6_rcv_saddr);
 	BPF_CORE_READ_INTO(&t->raddr, sk, __sk_common.skc_v6_daddr);
-	tuple_unmap_v4(t);
+	flow_unmap_v4(t);
 	return true;
 }
 
@@ -63,27 +54,29 @@ static __always_inline bool tuple_is_any_v6(const struct sonde_tuple *t)
 	return t->family == 6 && !(a[0] | a[1] | a[2] | a[3]) && !t->rport;
 }
 
-/* As tuple_set(); an IPv6 socket without address takes IPv4 as well, unless an IPv4 socket has the port. */
+/* As flow_set(); an IPv6 socket without address takes IPv4 as well, unless an IPv4 socket has the port. */
 static __always_inline void tuple_set_dual(struct sonde_tuple *t, __u64 cookie, bool v6only)
 {
+	struct sonde_sender v = { .cookie = cookie, .netns = t->netns };
+
 	if (!t->lport)
 		return;
-	tuple_set(t, cookie);
+	flow_set(t, cookie, t->netns);
 	if (!cookie || v6only || !tuple_is_any_v6(t))
 		return;
 	t->family = 4;
 	port_set_bound(t->lport);
-	bpf_map_update_elem(&sonde_tuple_cookie, t, &cookie, BPF_NOEXIST);
+	bpf_map_update_elem(&sonde_senders, t, &v, BPF_NOEXIST);
 	t->family = 6;
 }
 
 static __always_inline void tuple_unset_dual(struct sonde_tuple *t, __u64 cookie)
 {
-	tuple_unset(t, cookie);
+	flow_unset(t, cookie);
 	if (!tuple_is_any_v6(t))
 		return;
 	t->family = 4;
-	tuple_unset(t, cookie);
+	flow_unset(t, cookie);
 	t->family = 6;
 }
 
@@ -93,6 +86,8 @@ static __always_inline void sock_record(struct proc_socket_rec *r, const struct 
 	r->hdr.tgid = r->hdr.tid = o ? o->tgid : 0;
 	r->hdr.start_ns = o ? o->start_ns : 0;
 	r->cgroup_id = o ? o->cgroup_id : 0;
+	ident_keys(&r->id, o ? o->image : 0, r->cgroup_id, t->netns);
+	r->id.sock = cookie;
 	r->cookie = cookie;
 	r->listener = 0;
 	r->netns = t->netns;

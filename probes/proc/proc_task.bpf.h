@@ -5,6 +5,7 @@
 #ifndef PROC_TASK_BPF_H
 #define PROC_TASK_BPF_H
 
+#include "bpf/ident.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/path.bpf.h"
 #include "probes/proc/proc_wire.h"
@@ -79,6 +80,14 @@ static __always_inline void task_who(struct proc_who *w, struct task_struct *tas
 	else
 		pid_inside(BPF_CORE_READ(task, group_leader, thread_pid), &w->ns_tgid, NULL);
 	BPF_CORE_READ_STR_INTO(&w->comm, task, comm);
+}
+
+/* Fills @w, and @id with the same. @r: header of the record, which names the process. */
+static __always_inline void task_identity(const struct sonde_rec *r, struct sonde_ident *id, struct proc_who *w,
+					  struct task_struct *task)
+{
+	task_who(w, task);
+	ident_keys(id, ident_image(task, r->tgid, r->start_ns), w->cgroup_id, w->netns);
 }
 
 /* Executable of @task: path components to b->tail + @off (below 1024). Returns the new end. @by_loop: bpf_loop(). */

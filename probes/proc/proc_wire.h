@@ -9,6 +9,7 @@
 #ifndef PROC_WIRE_H
 #define PROC_WIRE_H
 
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
 #define PROC_REC_FORK SONDE_EV(PROBE_ID, 1)
@@ -23,6 +24,7 @@
 /* Ledger classes: the programs of one class never interrupt one another on a CPU. */
 #define PROC_CLASS_LIFE 0	/* tracepoints of tasks: process context, not preempted */
 #define PROC_CLASS_TCP 1	/* inet_sock_set_state: also in softirq */
+#define PROC_CLASS_USE 2	/* users of sockets: process context, not preempted */
 
 #define PROC_NAME_BYTES 256	/* most bytes of a requested file name */
 #define PROC_PATH_BYTES 512	/* most bytes of a path */
@@ -40,6 +42,7 @@ struct proc_who {
 
 struct proc_fork_rec {
 	struct sonde_rec hdr;	/* the child; tid != tgid: a new thread */
+	struct sonde_ident id;
 	struct proc_who who;
 	__u64 maker_start_ns;	/* of the process that called fork or clone (with CLONE_PARENT not the parent) */
 	__u32 maker_tgid, maker_tid;
@@ -51,6 +54,7 @@ struct proc_fork_rec {
  */
 struct proc_exec_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	struct proc_who who;
 	/*
 	 * When its memory became the new program's: mappings older than this are gone. The new ones are younger, and
@@ -76,6 +80,7 @@ struct proc_exec_rec {
 
 struct proc_exit_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	__s32 status;		/* of this task, as wait(2) gives it */
 	__s32 group_status;	/* of the whole process; valid when last */
 	__u8 last;		/* no thread of the process is left */
@@ -85,12 +90,14 @@ struct proc_exit_rec {
 
 struct proc_rename_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	char comm[16];
 	char old[16];
 };
 
 struct proc_cgroup_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	__u64 cgroup_id;	/* where it is from now on */
 };
 
@@ -100,9 +107,11 @@ struct proc_cgroup_rec {
 #define PROC_SOCK_CONNECT 3
 #define PROC_SOCK_ACCEPT 4	/* connection of a listener is established; owner: the listener's */
 #define PROC_SOCK_CLOSE 5
+#define PROC_SOCK_USE 6		/* another process than before sent or received; owner: that process */
 
 struct proc_socket_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	__u64 cookie;
 	__u64 listener;		/* PROC_SOCK_ACCEPT: cookie of the listener, 0 = unknown */
 	__u64 cgroup_id;	/* of the owner */
@@ -119,13 +128,13 @@ struct proc_socket_rec {
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct proc_who) == 56, "proc_who is ABI");
-_Static_assert(sizeof(struct proc_fork_rec) == 40 + 56 + 16, "proc_fork_rec is ABI");
-_Static_assert(sizeof(struct proc_exec_rec) == 40 + 56 + 32, "proc_exec_rec is ABI");
-_Static_assert(sizeof(struct proc_exit_rec) == 72, "proc_exit_rec is ABI");
-_Static_assert(sizeof(struct proc_rename_rec) == 72, "proc_rename_rec is ABI");
+_Static_assert(sizeof(struct proc_fork_rec) == 40 + 64 + 56 + 16, "proc_fork_rec is ABI");
+_Static_assert(sizeof(struct proc_exec_rec) == 40 + 64 + 56 + 32, "proc_exec_rec is ABI");
+_Static_assert(sizeof(struct proc_exit_rec) == 64 + 72, "proc_exit_rec is ABI");
+_Static_assert(sizeof(struct proc_rename_rec) == 64 + 72, "proc_rename_rec is ABI");
 _Static_assert(PROC_REC_MMAP == SONDE_EV(PROBE_ID, 6), "the number that others know");
 _Static_assert(sizeof(struct proc_mmap_rec) == 40 + 72, "proc_mmap_rec is ABI");
-_Static_assert(sizeof(struct proc_socket_rec) == 40 + 88, "proc_socket_rec is ABI");
+_Static_assert(sizeof(struct proc_socket_rec) == 40 + 64 + 88, "proc_socket_rec is ABI");
 #endif
 
 #endif

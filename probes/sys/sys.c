@@ -15,14 +15,17 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/decode.h"
+#include "loop/loop.h"
+#include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
 #include "probes/sys/sys.h"
-#include "probes/sys/stats/sys_budget.h"
 #include "probes/sys/snapshot/sys_cputime.h"
 #include "probes/sys/snapshot/sys_resync.h"
+#include "probes/sys/stats/sys_gate.h"
 #include "probes/sys/stats/sys_lost.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
@@ -31,6 +34,8 @@
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_trace.h"
 #include "probes/sys/sys_wire.h"
+#include "sonde/ident_file_wire.h"
+#include "sonde/sampling_wire.h"
 
 #include "sys.skel.h"
 #include "sys_stats.skel.h"
@@ -45,10 +50,13 @@ struct sys_state {
 	struct resync *heal;	/* NULL = no output needs the state tables */
 	struct cputime *cputime;	/* NULL = no output shows CPU times */
 	struct losses *losses;
-	struct budget *budget;	/* NULL = no limit */
+	struct sys_stats_reports *reports;	/* NULL = no summary at intervals */
+	struct sys_gate *gate;			/* NULL = open so far */
+	struct budget *budget;			/* NULL = no limit of its own */
 	uint8_t want[PLAN_ABIS_MOST * SYS_NR_MAX];
 	unsigned n_abis;
 	unsigned n_cpus;
+	struct loop_source *timer;	/* of a summary's reports; NULL = at the end only */
 };
 
 #if defined(__x86_64__)
@@ -118,6 +126,39 @@ static bool passes(const struct sys_conf *c, unsigned abi, unsigned nr, const st
 	return abi < ARRAY_SIZE(c->push->calls) && nr < SYS_NUMBERS ? c->push->calls[abi][nr] : !c->summary;
 }
 
+/* The descriptor that the call is about, and bytes that it moves there. */
+static unsigned fd_of_call(const struct sys_call *call)
+{
+	static const char *const takes[] = {
+		"read", "pread64", "readv", "preadv", "preadv2", "recvfrom", "recvmsg",
+	};
+	static const char *const gives[] = {
+		"write", "pwrite64", "writev", "pwritev", "pwritev2", "sendto", "sendmsg", "sendfile", "sendfile64",
+	};
+	const unsigned fd = sys_table_fd(call);
+	unsigned todo = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(takes); i++)
+		todo |= !strcmp(call->name, takes[i]) ? SYS_DO_RECEIVES : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(gives); i++)
+		todo |= !strcmp(call->name, gives[i]) ? SYS_DO_SENDS : 0;
+	if (!strcmp(call->name, "close"))
+		todo |= SYS_DO_CLOSE;
+	if (fd == SYS_N_RET)
+		return todo | SYS_DO_FD_RET << SYS_DO_FD_SHIFT;
+	return fd < SYS_ARGS ? todo | (fd + 1) << SYS_DO_FD_SHIFT : todo;
+}
+
+/* Does the call return a number of bytes? For a summary. */
+static unsigned moves_of_call(const struct sys_call *call)
+{
+	if (call->ret != SYS_ARG_SIZE)
+		return 0;
+	if (call->class == SYS_CLASS_IO_READ)
+		return SYS_DO_RECEIVES;
+	return call->class == SYS_CLASS_IO_WRITE ? SYS_DO_SENDS : 0;
+}
+
 /* SYS_DO_* of a selected call. */
 static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, const struct sys_plan *plan)
 {
@@ -139,6 +180,9 @@ static uint16_t what_to_do(const struct probe *p, unsigned abi, unsigned nr, con
 		todo |= SYS_DO_LIFE;
 	if (!c->summary && keeps(plan))
 		todo |= SYS_DO_KEEP;
+	if (sys_table_call_find(abi, nr))
+		todo |= c->summary ? moves_of_call(sys_table_call_find(abi, nr)) :
+				     fd_of_call(sys_table_call_find(abi, nr));
 	return (uint16_t)todo;
 }
 
@@ -219,6 +263,21 @@ static void set_times(const struct sys_conf *c, struct bpf_object *obj)
 	probe_rodata_set(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
 }
 
+static void set_types(struct probe_env *env, struct bpf_object *obj)
+{
+	static const char *const names[] = { "file", "inode", "dentry", "list_head", "socket", "sock", "unix_sock",
+					     "tcp_sock" };
+	uint32_t ids[ARRAY_SIZE(names)] = { 0 };
+
+	_Static_assert(sizeof(ids) == sizeof(struct ident_types), "an id per member");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int id = probe_env_btf_find(env, names[i], BTF_KIND_STRUCT);
+
+		ids[i] = id > 0 ? (uint32_t)id : 0;
+	}
+	probe_rodata_set(obj, "ident_types", ids, sizeof(ids));
+}
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *setup = ctx;
@@ -240,6 +299,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_stats_rows_by"), SYS_BY_MOST);
 	probe_rodata_set(obj, "sys_by", &by, sizeof(by));
 	set_times(c, obj);
+	set_types(setup->p->env, obj);
 	probe_rodata_set(obj, "sys_task_type", &task, sizeof(task));
 	probe_rodata_set(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_rodata_set(obj, "sys_payload", &payload, sizeof(payload));
@@ -280,17 +340,38 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	probe_env_hook_failed(p->env, r->hook, &err);
 }
 
+_Static_assert(sizeof(struct sys_sampling_rec) == sizeof(struct sonde_sampling_rec) &&
+		       offsetof(struct sys_sampling_rec, one_in) == offsetof(struct sonde_sampling_rec, one_in) &&
+		       offsetof(struct sys_sampling_rec, budget_permille) ==
+			       offsetof(struct sonde_sampling_rec, budget_permille),
+	       "budget_opts.record");
+
 /* Monitors the probe itself: losses by call, and CPU time. */
 static int open_watch(struct probe *p, unsigned permille, struct err *err)
 {
-	struct bpf_object *obj = hooks_object(((struct sys_state *)p->state)->hooks);
 	struct sys_state *s = p->state;
+	const struct budget_opts o = {
+		.env = p->env,
+		.loop = p->loop,
+		.permille = permille,
+		.record = SYS_REC_SAMPLING,
+	};
 
 	s->losses = sys_lost_new(abis, s->n_abis, s->n_cpus);
 	if (!s->losses)
 		return err_errno(err, -ENOMEM, "cannot count losses");
-	s->budget = permille ? sys_budget_new(p, obj, permille, err) : NULL;
-	return permille && !s->budget ? -ENOTSUP : 0;
+	if (permille && !p->loop)
+		return err_set(err, -ENOTSUP, "--max-cpu is not available in an agent");
+	return permille ? budget_new(&o, &s->budget, err) : 0;
+}
+
+static int open_reports(struct probe *p, struct err *err)
+{
+	const struct sys_conf *c = p->conf;
+	struct sys_state *s = p->state;
+
+	s->reports = sys_stats_new(p, hooks_object(s->hooks), abis, s->n_abis, c->interval_ns);
+	return s->reports ? 0 : err_errno(err, -ENOMEM, "cannot report sums at intervals");
 }
 
 static int sys_open(struct probe *p, struct err *err)
@@ -306,6 +387,8 @@ static int sys_open(struct probe *p, struct err *err)
 		r = err_set(err, -EINVAL, "--by requires a summary (-c)");
 	if (r >= 0)
 		r = load(p, s, err);
+	if (r >= 0 && c->summary && c->interval_ns && c->by == SYS_SUMMARY_PROCESS)
+		r = open_reports(p, err);
 	if (r >= 0)
 		r = open_watch(p, permille, err);
 	if (r >= 0)
@@ -339,6 +422,33 @@ static int sys_control(struct probe *p, const struct sonde_rec *r)
 	return 0;
 }
 
+static int report_summary(struct probe *p)
+{
+	struct sys_state *s = p->state;
+	const struct sys_conf *c = p->conf;
+
+	return sys_stats_report(p, hooks_object(s->hooks), abis, s->n_abis, c->by, samples_times(c));
+}
+
+/* Without memory the next report has the sums. */
+static int on_summary(void *ctx, _unused_ uint64_t now_ns)
+{
+	report_summary(ctx);
+	return 0;
+}
+
+static int start_reports(struct probe *p, struct err *err)
+{
+	const struct sys_conf *c = p->conf;
+	struct sys_state *s = p->state;
+	const uint64_t interval = c->summary && !s->reports ? c->interval_ns : 0;
+	int r = interval && p->loop ? loop_add_timer(p->loop, interval, interval, on_summary, p, &s->timer) : 0;
+
+	if (s->timer)
+		loop_name(s->timer, "summary");
+	return r < 0 ? err_errno(err, r, "cannot report a summary at intervals") : 0;
+}
+
 static int sys_attach(struct probe *p, struct err *err)
 {
 	struct sys_state *s = p->state;
@@ -349,9 +459,11 @@ static int sys_attach(struct probe *p, struct err *err)
 	sys_trace_attach(s->trace);
 	hooks_report(s->hooks, true, report_failed, p);
 	sys_trace_report(s->trace, true, report_failed, p);
-	if (n > 0 && s->budget && sys_budget_start(s->budget) < 0)
+	if (n > 0 && s->reports && sys_stats_start(s->reports) < 0)
+		return err_set(err, -ENOMEM, "cannot report sums at intervals");
+	if (n > 0 && s->budget && budget_start(s->budget, p, 1) < 0)
 		return err_set(err, -ENOMEM, "cannot limit the CPU time");
-	return n > 0 ? 0 : err_set(err, -ENOTSUP, "no hook could be attached");
+	return n > 0 ? start_reports(p, err) : err_set(err, -ENOTSUP, "no hook could be attached");
 }
 
 static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
@@ -360,11 +472,28 @@ static int sys_tick(struct probe *p, _unused_ uint64_t now_ns)
 	int n;
 
 	set_clock(s);
-	if (s->budget)
-		sys_budget_tick(s->budget);
 	if (s->cputime && (n = sys_cputime_tick(s->cputime)) < 0)
 		return n;
 	return sys_lost_report(s->losses, p, hooks_object(s->hooks));
+}
+
+/* A summary counts every call. */
+static int sys_sample(struct probe *p, uint32_t one_in, char *ret_what, size_t size)
+{
+	const struct sys_conf *c = p->conf;
+	struct sys_state *s = p->state;
+
+	if (c->summary || !p->loop)
+		return -ENOTSUP;
+	if (!s->gate)
+		s->gate = sys_gate_new(hooks_object(s->hooks), p->loop);
+	if (!s->gate)
+		return -ENOTSUP;
+	if (one_in > 1)
+		snprintf(ret_what, size, "recording calls in 1/%u of the time", one_in);
+	else
+		snprintf(ret_what, size, "recording all calls again");
+	return sys_gate_set(s->gate, one_in);
 }
 
 static void fill_stats(const struct probe *p, struct sys_stats *ret)
@@ -383,8 +512,18 @@ static void fill_stats(const struct probe *p, struct sys_stats *ret)
 	ret->n_lost = sys_lost_most(s->losses, ret->lost, ARRAY_SIZE(ret->lost));
 }
 
+/* "interval NS" of sums. */
+static int set_interval(const struct sys_state *s, const struct opt_strv *args, struct err *err)
+{
+	uint64_t ns = 0;
+
+	if (!s->reports || args->len != 1 || str_to_u64(args->items[0], 10, &ns) < 0 || !ns)
+		return err_set(err, -EINVAL, "the sys probe has no sums at intervals, or that is not a number");
+	return sys_stats_set_interval(s->reports, ns);
+}
+
 /* "pause" and "go on". Calls that change processes and descriptors are recorded nevertheless. */
-static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struct opt_strv *args, struct err *err)
+static int set_pause(struct probe *p, const char *verb, struct err *err)
 {
 	const struct sys_state *s = p->state;
 	uint32_t *closed = probe_rodata_var(hooks_object(s->hooks), "sys_closed", sizeof(*closed));
@@ -398,6 +537,11 @@ static int sys_call_verb(struct probe *p, const char *verb, _unused_ const struc
 	return 0;
 }
 
+static int sys_call_verb(struct probe *p, const char *verb, const struct opt_strv *args, struct err *err)
+{
+	return strcmp(verb, "interval") ? set_pause(p, verb, err) : set_interval(p->state, args, err);
+}
+
 static void sys_status(const struct probe *p, struct buf *out)
 {
 	const struct sys_state *s = p->state;
@@ -409,7 +553,9 @@ static void sys_detach(struct probe *p)
 {
 	struct sys_state *s = p->state;
 
-	sys_budget_stop(s->budget);
+	loop_remove(TAKE_PTR(s->timer));
+	budget_stop(s->budget);
+	sys_gate_free(TAKE_PTR(s->gate));
 	hooks_detach(s->hooks);
 	sys_trace_detach(s->trace);
 }
@@ -426,16 +572,21 @@ static void sys_finish(struct probe *p)
 		sys_cputime_tick(s->cputime);
 	if (c->stats && hooks_object(s->hooks))
 		fill_stats(p, c->stats);
-	if (c->summary && hooks_object(s->hooks))
-		sys_stats_report(p, hooks_object(s->hooks), abis, s->n_abis, c->by, samples_times(c));
+	if (s->reports)
+		sys_stats_emit(s->reports);
+	else if (c->summary && hooks_object(s->hooks))
+		report_summary(p);
 }
 
 static void sys_close(struct probe *p)
 {
 	struct sys_state *s = p->state;
 
-	sys_budget_free(s->budget);
+	loop_remove(s->timer);
+	budget_free(s->budget);
+	sys_gate_free(s->gate);
 	sys_lost_free(s->losses);
+	sys_stats_free(s->reports);
 	hooks_free(s->hooks);
 	sys_trace_free(s->trace);
 	sys_resync_free(s->heal);
@@ -479,6 +630,8 @@ static const struct opt sys_command_opts[] = {
 		"events other than system calls are selected too"),
 	OPT_ROW(sys_conf, keep_state, "keep-state", 0, OPT_BOOL, NULL,
 		"calls that change process or descriptor state pass the filter"),
+	OPT_ROW(sys_conf, interval_ns, "summary-interval", 0, OPT_DURATION, "TIME",
+		"report a summary at this interval, too", .use = OPT_USE_INTERVAL),
 	OPT_ROW(sys_conf, scan, "scan", 0, OPT_BOOL, NULL, "report existing processes and descriptors"),
 	OPT_END
 };
@@ -488,7 +641,9 @@ const struct probe_ops sys_probe = {
 	.summary = "system calls with their arguments",
 	.decoder = &sys_decoder,
 	.opts = sys_opts,
-	.command_opts = sys_command_opts, .conf_init = sys_conf_init, .conf_fini = sys_conf_fini,
+	.command_opts = sys_command_opts,
+	.conf_init = sys_conf_init,
+	.conf_fini = sys_conf_fini,
 	.conf_size = sizeof(struct sys_conf),
 	.state_size = sizeof(struct sys_state),
 	.check = sys_check,
@@ -497,8 +652,10 @@ const struct probe_ops sys_probe = {
 	.snapshot = sys_snapshot,
 	.control = sys_control,
 	.tick = sys_tick,
+	.sample = sys_sample,
 	.call = sys_call_verb,
 	.status = sys_status,
-	.detach = sys_detach, .finish = sys_finish,
+	.detach = sys_detach,
+	.finish = sys_finish,
 	.close = sys_close,
 };

@@ -42,7 +42,8 @@ enum sys_times { SYS_TIMES_SAMPLED, SYS_TIMES_ALL, SYS_TIMES__MAX };
 /* Tables of a summary: one for all, one per process, one per command name. Values as SYS_BY_*. */
 enum sys_by { SYS_SUMMARY_ALL, SYS_SUMMARY_PROCESS, SYS_SUMMARY_NAME, SYS_SUMMARY__MAX };
 
-enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_SUCCESS, SYS_RESULT__MAX };
+/* Unusual: failed, but for EAGAIN, EINPROGRESS, EINTR and restarts, or as long as min_latency_ns. */
+enum sys_result { SYS_RESULT_ALL, SYS_RESULT_FAILED, SYS_RESULT_SUCCESS, SYS_RESULT_UNUSUAL, SYS_RESULT__MAX };
 
 /* Set by the probe's options and by commands. */
 struct sys_conf {
@@ -67,6 +68,8 @@ struct sys_conf {
 	bool no_times;			/* no latency: leaves out the program at entry */
 	unsigned times;			/* enum sys_times, for a summary */
 	unsigned by;			/* enum sys_by, for a summary */
+	uint64_t interval_ns;		/* also report a summary at this interval: what came since if by process, else
+					 * the sums since the start; 0 = once, at the end */
 };
 
 #define SYS_SNAPLEN_MAX 16384

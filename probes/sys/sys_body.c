@@ -6,6 +6,7 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "probes/sys/sys_plan_wire.h"
 
 const struct sys_body *sys_body_of(const struct event *ev)
 {
@@ -56,6 +57,15 @@ struct sys_value sys_body_value(const struct sys_body *b, unsigned i)
 		v.name = v.arg->name;
 	}
 	return v;
+}
+
+int32_t sys_body_fd(const struct sys_body *b)
+{
+	unsigned reg = sys_table_fd(sys_table_call_find(b->abi, b->nr));
+
+	if (reg == SYS_N_RET)
+		return b->ret >= 0 ? (int32_t)b->ret : -1;
+	return reg < SYS_ARGS ? (int32_t)b->args[reg] : -1;
 }
 
 bool sys_body_image(const struct sys_body *b, struct sys_image *ret)

@@ -14,7 +14,7 @@
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 
-/* sys.exit and sys.enter: struct sys_rec without its header; the chunks follow. */
+/* sys.exit and sys.enter: struct sys_rec from `ret` on; the chunks follow. */
 struct sys_body {
 	int64_t ret;
 	uint64_t latency_ns;
@@ -23,7 +23,7 @@ struct sys_body {
 	uint16_t flags, chunks_len;
 	uint64_t args[SYS_ARGS];
 };
-_Static_assert(sizeof(struct sys_body) == sizeof(struct sys_rec) - sizeof(struct sonde_rec),
+_Static_assert(sizeof(struct sys_body) == sizeof(struct sys_rec) - offsetof(struct sys_rec, ret),
 	       "the body is the record without its header");
 
 /* A chunk in place; data is 8-byte aligned and never NULL. */
@@ -60,6 +60,9 @@ struct sys_bytes sys_body_chunk_nth(const struct sys_body *b, unsigned arg, unsi
 
 unsigned sys_body_n_args(const struct sys_body *b);
 struct sys_value sys_body_value(const struct sys_body *b, unsigned i);
+
+/* The descriptor that the call is about: an argument, or the result; -1 = none. */
+int32_t sys_body_fd(const struct sys_body *b);
 
 /* False if the event carries no process image. */
 bool sys_body_image(const struct sys_body *b, struct sys_image *ret);

@@ -3,7 +3,6 @@
  * Options of the sys probe, and the selection of calls by name and class.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/filter/filter.h"
+#include "probe/budget/budget.h"
 #include "probes/sys/sys.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
@@ -23,6 +23,7 @@ static const char *const result_names[] = {
 	[SYS_RESULT_ALL] = "all",
 	[SYS_RESULT_FAILED] = "failed",
 	[SYS_RESULT_SUCCESS] = "success",
+	[SYS_RESULT_UNUSUAL] = "unusual",
 	NULL,
 };
 _Static_assert(ARRAY_SIZE(result_names) == SYS_RESULT__MAX + 1, "a name per result");
@@ -82,24 +83,11 @@ static int mark_events(const char *list, unsigned *events, struct err *err)
 
 int sys_conf_max_cpu(const struct sys_conf *c, unsigned *ret, struct err *err)
 {
-	unsigned whole = 0, tenths = 0;
-	int end = 0;
-
 	*ret = 0;
-	if (!c->max_cpu)
-		return 0;
-	if (*c->max_cpu >= '0' && *c->max_cpu <= '9' &&
-	    (sscanf(c->max_cpu, "%3u.%1u%n", &whole, &tenths, &end) == 2 ||
-	     sscanf(c->max_cpu, "%3u%n", &whole, &end) == 1) &&
-	    (!c->max_cpu[end] || !strcmp(c->max_cpu + end, "%")))
-		*ret = whole * 10 + tenths;
-	if (!*ret)
-		return err_set(err, -EINVAL, "--max-cpu %s: expected a percentage of one CPU, such as 5%%",
-			       c->max_cpu);
-	if (c->summary)
+	if (c->max_cpu && c->summary)
 		return err_set(err, -EINVAL,
 			       "--max-cpu and --summary exclude each other: a summary counts every call");
-	return 0;
+	return c->max_cpu ? budget_parse(c->max_cpu, ret, err) : 0;
 }
 
 int sys_conf_events(const struct sys_conf *c, unsigned *ret, struct err *err)
@@ -162,11 +150,11 @@ static int mark_list(const char *list, unsigned abi, uint8_t *want, struct err *
 		size_t len = strcspn(list, ",");
 
 		if (len >= sizeof(word))
-			return err_set(err, -EINVAL, "--syscall %s: name too long", list);
+			return err_set(err, -EINVAL, "%s: name of a system call too long", list);
 		memcpy(word, list, len);
 		word[len] = 0;
 		if (len && !mark(word, abi, want))
-			return err_set(err, -EINVAL, "--syscall %s: no such system call or class%s", word,
+			return err_set(err, -EINVAL, "%s: no such system call or class%s", word,
 				       *word == '%' ? "" : " (classes begin with %)");
 		list += len + (list[len] == ',');
 	}
@@ -183,7 +171,7 @@ int sys_conf_want(const struct sys_conf *c, unsigned abi, uint8_t *ret, struct e
 		const char *list = c->calls.items[i];
 
 		if ((*list == '!') != negative)
-			return err_set(err, -EINVAL, "--syscall %s: either all lists begin with ! or none", list);
+			return err_set(err, -EINVAL, "%s: either all lists of calls begin with ! or none", list);
 		r = mark_list(list + (*list == '!'), abi, ret, err);
 	}
 	if (r < 0)

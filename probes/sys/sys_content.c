@@ -108,8 +108,21 @@ static int hide_call(struct sonde_rec *r)
 	return 0;
 }
 
+/* Names of files are content; what kind of file it is, and a socket's addresses, are not. */
+static int hide_file(struct sonde_rec *r)
+{
+	struct sys_file_rec *f = (void *)r;
+
+	if (r->len < sizeof(*f))
+		return -EBADMSG;
+	f->path_len = 0;
+	memset(f->end.path, 0, sizeof(f->end.path));
+	r->len = sizeof(*f);
+	return 0;
+}
+
 const struct content_rule sys_content[] = {
 	{ SYS_REC_EXIT, hide_call }, { SYS_REC_ENTER, hide_call }, { SYS_REC_SWITCH }, { SYS_REC_SIGNAL },
 	{ SYS_REC_FAULT }, { SYS_REC_URING }, { SYS_REC_SUM }, { SYS_REC_PROCEXIT }, { SYS_REC_LOST },
-	{ SYS_REC_SAMPLING }, { 0 },
+	{ SYS_REC_SAMPLING }, { SYS_REC_FILE, hide_file }, { 0 },
 };

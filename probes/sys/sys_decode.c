@@ -15,6 +15,7 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
+#include "probes/sys/sys_files.h"
 
 #define ROWS_PER_CPU (SONDE_INSTANCES * SONDE_CLASSES)
 
@@ -46,7 +47,8 @@ static struct last *last_of(struct sys_decode_state *s, const struct sonde_rec *
 /* Records that user space makes have no sequence number of a CPU. */
 static bool has_number(uint16_t type)
 {
-	return type != SYS_REC_SUM && type != SYS_REC_LOST && type != SYS_REC_SAMPLING;
+	return type != SONDE_EV_TICK && type != SYS_REC_SUM && type != SYS_REC_LOST && type != SYS_REC_SAMPLING &&
+	       type != SYS_REC_FILE;
 }
 
 /* Sequence numbers of a row are consecutive: reports a gap where it is, whatever its cause. */
@@ -68,6 +70,7 @@ static int report_gap(const struct sonde_rec *r, const struct emitter *em)
 	event_decode_from_rec(&ev, &sys_gap_desc, r);
 	ev.tgid = ev.tid = 0;
 	ev.start_ns = 0;
+	ev.keys = (struct event_keys){ 0 };
 	ev.body = &body;
 	ev.body_len = sizeof(body);
 	return em->emit(em->ctx, &ev);
@@ -94,35 +97,52 @@ static const struct sys_body *body_whole(const struct cursor *c, const struct em
 {
 	const size_t head = offsetof(struct sys_body, args);
 	struct cursor rest = *c;
+	const struct sys_body *b = cur_bytes(&rest, head);
+	const void *args, *chunks;
 	struct sys_body *whole;
-	struct sys_body b = { 0 };
-	const void *chunks;
 	size_t args_len;
 
-	if (!cur_copy(&rest, &b, head) || cur_left(&rest) < b.chunks_len)
+	if (!b || cur_left(&rest) < b->chunks_len)
 		return NULL;
-	args_len = cur_left(&rest) - b.chunks_len;
-	if (args_len % 8 || args_len > sizeof(b.args) || !cur_copy(&rest, b.args, args_len))
+	args_len = cur_left(&rest) - b->chunks_len;
+	if (args_len % 8 || args_len > sizeof(b->args))
 		return NULL;
-	chunks = cur_bytes(&rest, b.chunks_len);
-	whole = chunks ? arena_alloc(em->scratch, sizeof(b) + b.chunks_len) : NULL;
+	args = cur_bytes(&rest, args_len);
+	chunks = cur_bytes(&rest, b->chunks_len);
+	whole = chunks ? arena_alloc(em->scratch, sizeof(*b) + b->chunks_len) : NULL;
 	if (!whole)
 		return NULL;
-	memcpy(whole, &b, sizeof(b));
-	memcpy(whole + 1, chunks, b.chunks_len);
+	memcpy(whole, b, head);
+	memcpy(whole->args, args, args_len);
+	memcpy(whole + 1, chunks, b->chunks_len);
 	return whole;
 }
 
 static bool is_short(struct cursor c)
 {
-	struct sys_body b;
+	const struct sys_body *b = cur_bytes(&c, offsetof(struct sys_body, args));
 
-	return cur_copy(&c, &b, offsetof(struct sys_body, args)) && b.flags & SYS_F_SHORT;
+	return b && b->flags & SYS_F_SHORT;
+}
+
+static int decode_file(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+{
+	const struct sys_file_rec *rec = (const void *)r;
+	const struct sec_file *f;
+	uint32_t len;
+	int ret = r->len < sizeof(*rec) ? -EBADMSG : sys_files_describe(rec, em->scratch, &f, &len);
+
+	if (ret < 0)
+		return ret;
+	ev->keys.file = rec->number;
+	ev->keys.cookie = rec->sock;
+	event_add_section(ev, SEC_FILE, f, len);
+	return em->emit(em->ctx, ev);
 }
 
 static int decode_call(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(r + 1, r->len - sizeof(*r));
+	struct cursor c = decode_body(r);
 	const struct sys_body *b;
 
 	if (is_short(c)) {
@@ -137,6 +157,8 @@ static int decode_call(const struct sonde_rec *r, struct event *ev, const struct
 	if (!b || b->abi >= SYS_ABI__MAX || b->n_args > 6 || !chunks_fit(c, b->chunks_len))
 		return -EBADMSG;
 	ev->body_len = (uint32_t)(sizeof(*b) + b->chunks_len);
+	if (ev->keys.file)
+		ev->keys.file_fd = (uint32_t)(sys_body_fd(b) + 1);
 	return em->emit(em->ctx, ev);
 }
 
@@ -175,9 +197,21 @@ static int decode_signal(const struct sonde_rec *r, struct event *ev, const stru
 	return em->emit(em->ctx, ev);
 }
 
+/* A reader that left records out on purpose says so: no gap. */
+static int decode_tick(const struct sonde_rec *r, _unused_ struct event *ev, const struct emitter *em)
+{
+	struct sys_decode_state *s = em->state;
+
+	if (r->flags & SONDE_RF_SKIPPED && s->last.key_size) {
+		map_clear(&s->last);
+		s->at = NULL;
+	}
+	return 0;
+}
+
 static const struct decode_row rows[] = {
-	{ SYS_REC_EXIT, &sys_exit_desc, decode_call },
-	{ SYS_REC_ENTER, &sys_enter_desc, decode_call },
+	{ SYS_REC_EXIT, &sys_exit_desc, decode_call, .ident = true },
+	{ SYS_REC_ENTER, &sys_enter_desc, decode_call, .ident = true },
 	{ SYS_REC_SUM, &sys_stats_desc, decode_sum },
 	{ SYS_REC_SWITCH, &sys_switch_desc },
 	{ SYS_REC_SIGNAL, &sys_signal_desc, decode_signal },
@@ -186,6 +220,8 @@ static const struct decode_row rows[] = {
 	{ SYS_REC_PROCEXIT, &sys_procexit_desc },
 	{ SYS_REC_LOST, &sys_lost_desc },
 	{ SYS_REC_SAMPLING, &sys_sampling_desc },
+	{ SYS_REC_FILE, &sys_file_desc, decode_file },
+	{ SONDE_EV_TICK, NULL, decode_tick },
 	{ 0 },
 };
 
@@ -198,7 +234,8 @@ static void sys_fini(void *state)
 
 static const struct event_desc *const sys_descs[] = {
 	&sys_exit_desc,	 &sys_enter_desc,    &sys_stats_desc, &sys_gap_desc,  &sys_switch_desc,	  &sys_signal_desc,
-	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, &sys_lost_desc, &sys_sampling_desc, NULL,
+	&sys_fault_desc, &sys_procexit_desc, &sys_uring_desc, &sys_lost_desc, &sys_sampling_desc,
+	&sys_file_desc,	 NULL,
 };
 
 const struct decoder_ops sys_decoder = {
@@ -209,5 +246,6 @@ const struct decoder_ops sys_decoder = {
 	.rows = rows,
 	.before = report_gap,
 	.content = sys_content,
+	.redact = sys_redact,
 	.fini = sys_fini,
 };

@@ -3,7 +3,6 @@
  * Event types of system calls: fields and text lines.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +19,7 @@
 #include "scap/schema.h"
 
 #define STRING_SHOWN 32	/* longest string without -v or --string-bytes, bytes */
+#define STRACE_TID_COLUMNS 5
 #define RESULT_COLUMN 40	/* column of "= RESULT" in strace's format, unless the call is longer */
 
 bool sys_event_text_strace(const struct line_opts *o)
@@ -29,23 +29,28 @@ bool sys_event_text_strace(const struct line_opts *o)
 
 void sys_event_text_who(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
+	const size_t from = out->len;
+
 	if (sys_event_text_strace(o)) {
-		buf_printf(out, "%-5u ", ev->tid);
+		buf_add_u64(out, ev->tid);
+		buf_add_char(out, ' ');
+		sys_print_pad(from + STRACE_TID_COLUMNS + 2, out);
 	} else {
 		event_who(ev, ev->tid, out);
 		buf_add_char(out, ' ');
 	}
 }
 
-static struct sys_print_opts opts_of(const struct line_opts *o)
+/* strace names descriptors with -y only. */
+static struct sys_print_opts opts_of(const struct event *ev, const struct line_opts *o)
 {
 	unsigned cap = o->verbose ? 0 : STRING_SHOWN;
 
-	return (struct sys_print_opts){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose };
+	return (struct sys_print_opts){ .cap = o->string_bytes ? o->string_bytes : cap, .full = o->verbose,
+					.file = sys_event_text_strace(o) ? NULL : event_file(ev) };
 }
 
-/* Is it the return of fork() or clone() in the new task? */
-static bool is_newborn(const struct sys_body *b)
+bool sys_event_is_birth(const struct sys_body *b)
 {
 	static const char *const births[] = { "fork", "vfork", "clone", "clone3" };
 	const struct sys_call *call = b->ret ? NULL : sys_table_call_find(b->abi, b->nr);
@@ -56,21 +61,29 @@ static bool is_newborn(const struct sys_body *b)
 	return false;
 }
 
+static void add_latency(uint64_t ns, struct buf *out)
+{
+	buf_add(out, " <", 2);
+	buf_add_u64(out, ns / 1000000000);
+	buf_add_char(out, '.');
+	buf_add_digits(out, (uint32_t)(ns % 1000000000 / 1000), 6);
+	buf_add_char(out, '>');
+}
+
 static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
-	const struct sys_print_opts opts = opts_of(o);
+	const struct sys_print_opts opts = opts_of(ev, o);
 
 	if (!b)
 		return -EBADMSG;
-	if (sys_event_text_strace(o) && is_newborn(b))
+	if (sys_event_text_strace(o) && sys_event_is_birth(b))
 		return 0;	/* the line of the parent shows it */
 	sys_event_text_who(ev, o, out);
 	sys_print_call(b, false, &opts, column, out);
 	if (b->latency_ns)
-		buf_printf(out, " <%" PRIu64 ".%06" PRIu64 ">", b->latency_ns / 1000000000,
-			   b->latency_ns % 1000000000 / 1000);
+		add_latency(b->latency_ns, out);
 	return buf_add_char(out, '\n');
 }
 
@@ -78,7 +91,7 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 {
 	const struct sys_body *b = sys_body_of(ev);
 	size_t column = sys_event_text_strace(o) ? out->len + RESULT_COLUMN : 0;
-	const struct sys_print_opts opts = opts_of(o);
+	const struct sys_print_opts opts = opts_of(ev, o);
 	const struct sys_call *call;
 
 	if (!b)
@@ -95,6 +108,8 @@ static int enter_line(const struct event *ev, const struct line_opts *o, struct 
 
 /* ---- words ---- */
 
+#define TEXT_BYTES 512	/* of arguments without an allocation */
+
 enum {
 	GET_NAME,
 	GET_CLASS,
@@ -107,12 +122,15 @@ enum {
 	GET_LEFT,
 	GET_IS_FILE,
 	GET_IS_DESC,
+	GET_READ,
+	GET_WRITTEN,
 	GET_NONE
 };
 
 static int get_args(const struct event *ev, const struct sys_body *b, struct value *ret)
 {
-	struct buf text = { 0 };
+	char memory[TEXT_BYTES];
+	struct buf text = buf_in(memory, sizeof(memory));
 	const char *copy = NULL;
 
 	sys_print_args(b, sys_body_is_entry(ev), &sys_print_all, &text);
@@ -125,7 +143,8 @@ static int get_args(const struct event *ev, const struct sys_body *b, struct val
 
 static int get_answer(const struct event *ev, const struct sys_body *b, struct value *ret)
 {
-	struct buf text = { 0 };
+	char memory[TEXT_BYTES];
+	struct buf text = buf_in(memory, sizeof(memory));
 	const char *copy = NULL;
 
 	sys_result_print_answer(b, "", &text);
@@ -158,6 +177,15 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 static int give_bool(struct value *ret, bool is)
 {
 	*ret = (struct value){ .kind = VAL_BOOL, .u = is };
+	return 0;
+}
+
+/* Bytes that a successful call of the class moved. */
+static int get_bytes(const struct sys_body *b, const struct sys_call *call, enum sys_class class, struct value *ret)
+{
+	if (!call || call->class != class || call->ret != SYS_ARG_SIZE || b->ret < 0)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_UINT, .u = (uint64_t)b->ret };
 	return 0;
 }
 
@@ -194,6 +222,8 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 	case GET_IS_FILE:
 		return give_bool(ret, call && (call->flags & SYS_CALL_PATH || call->class == SYS_CLASS_FILE));
 	case GET_IS_DESC: return give_bool(ret, call && call->flags & SYS_CALL_DESC);
+	case GET_READ: return get_bytes(b, call, SYS_CLASS_IO_READ, ret);
+	case GET_WRITTEN: return get_bytes(b, call, SYS_CLASS_IO_WRITE, ret);
 	}
 	if (!text)
 		return -ENOENT;
@@ -224,6 +254,12 @@ _Static_assert(ARRAY_SIZE(abi_vals) == SYS_ABI__MAX, "a name per ABI");
 		.flags = FIELD_SILENT \
 	}
 
+#define BYTES(word, what, doc_) \
+	{ \
+		.name = (word), .kind = FIELD_GET, .off = (what), .like = FIELD_LIKE(FIELD_UINT), .doc = (doc_), \
+		.flags = FIELD_SILENT \
+	}
+
 #define CALL_ROWS \
 	TEXT("syscall.name", GET_NAME, "name of the system call", .flags = FIELD_OPEN), \
 		TEXT("syscall.class", GET_CLASS, "category, as in sysdig", .flags = FIELD_OPEN), \
@@ -245,6 +281,8 @@ static const struct field exit_fields[] = {
 	ROW(latency_ns, "evt.latency", FIELD_NS, "time since the call was entered; 0 if unknown",
 	    .flags = FIELD_SILENT),
 	SYSDIG("evt.dir", GET_LEFT, "< at the exit of a call", .flags = FIELD_OPEN | FIELD_SILENT),
+	BYTES("syscall.read", GET_READ, "bytes that the call read: result of read, recvmsg and the like"),
+	BYTES("syscall.written", GET_WRITTEN, "bytes that it wrote: result of write, sendmsg and the like"),
 };
 static const struct field enter_fields[] = {
 	CALL_ROWS,
@@ -256,13 +294,15 @@ static const struct field enter_fields[] = {
 const struct event_desc sys_exit_desc = {
 	.type = SYS_REC_EXIT, .name = "sys.exit", .doc = "a system call returned", .class = EVENT_DATA,
 	.fields = exit_fields, .n_fields = ARRAY_SIZE(exit_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .get = call_get, .line = exit_line,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS | 1u << SEC_FILE, .also = &scap_event_desc, .get = call_get,
+	.line = exit_line,
 	.make = sys_params_make,
 };
 const struct event_desc sys_enter_desc = {
 	.type = SYS_REC_ENTER, .name = "sys.enter", .doc = "a system call was entered", .class = EVENT_DATA,
 	.fields = enter_fields, .n_fields = ARRAY_SIZE(enter_fields), .body_size = sizeof(struct sys_body),
-	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS, .also = &scap_event_desc, .get = call_get, .line = enter_line,
+	.sections = 1u << SEC_PROC | 1u << SEC_PARAMS | 1u << SEC_FILE, .also = &scap_event_desc, .get = call_get,
+	.line = enter_line,
 	.make = sys_params_make,
 };
 

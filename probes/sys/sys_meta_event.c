@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events about the probe: lost records by call, and the rate of --max-cpu.
+ * Events about the probe: open files, lost records by call, and the rate of --max-cpu.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/event.h"
 #include "probes/sys/sys_event.h"
 
@@ -64,4 +66,21 @@ const struct event_desc sys_sampling_desc = {
 	.type = SYS_REC_SAMPLING, .name = "sys.sampling", .doc = "change of the recording rate (--max-cpu)",
 	.class = EVENT_META, .fields = sampling_fields, .n_fields = ARRAY_SIZE(sampling_fields),
 	.body_size = sizeof(struct sampling_body),
+};
+
+static int file_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	const struct sec_file *f = event_file(ev);
+	const char *kind = f ? xlat_name(&file_kind_xlat, f->kind) : NULL;
+
+	sys_event_text_who(ev, o, out);
+	buf_printf(out, "opened file %llu, %s: ", (unsigned long long)ev->keys.file, kind ? kind : "unknown");
+	if (f)
+		str_escape_buf(out, f->name, f->name_len);
+	return buf_add_char(out, '\n');
+}
+
+const struct event_desc sys_file_desc = {
+	.type = SYS_REC_FILE, .name = "sys.file", .doc = "an open file, before the first call on it is reported",
+	.class = EVENT_STATE, .sections = 1u << SEC_PROC | 1u << SEC_FILE, .line = file_line,
 };

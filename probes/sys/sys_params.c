@@ -5,8 +5,11 @@
 #include "probes/sys/sys_params.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/arena.h"
 #include "base/cursor.h"
@@ -17,44 +20,66 @@
 #include "probes/sys/sys_map.h"
 #include "scap/schema.h"
 
+#define PARAMS_BYTES 512 /* of a call's parameters without an allocation */
+
 /* Flag of the kernel and its flag in libscap. */
 struct bits { uint32_t native, scap; };
 
+/* clang-format off */
+#define SAME_NAME(name) { name, SCAP_FLAG_##name }
+
+/* Flags of open() by ABI: x86 and arm64 number some of them differently. */
+#define OPEN_BITS_SHARED \
+	{ 0x40, SCAP_FLAG_O_CREAT }, { 0x400, SCAP_FLAG_O_APPEND }, { 0x1000, SCAP_FLAG_O_DSYNC }, \
+	{ 0x80, SCAP_FLAG_O_EXCL }, { 0x800, SCAP_FLAG_O_NONBLOCK }, { 0x101000, SCAP_FLAG_O_SYNC }, \
+	{ 0x200, SCAP_FLAG_O_TRUNC }, { 0x80000, SCAP_FLAG_O_CLOEXEC }, { 0x400000, SCAP_FLAG_O_TMPFILE }
+
 static const struct bits open_bits[] = {
-	{ 0x40, 1u << 2 }, { 0x400, 1u << 3 }, { 0x1000, 1u << 4 }, { 0x80, 1u << 5 }, { 0x800, 1u << 6 },
-	{ 0x101000, 1u << 7 }, { 0x200, 1u << 8 }, { 0x4000, 1u << 9 }, { 0x10000, 1u << 10 }, { 0x8000, 1u << 11 },
-	{ 0x80000, 1u << 12 }, { 0x400000, 1u << 13 },
+	OPEN_BITS_SHARED,
+	{ 0x4000, SCAP_FLAG_O_DIRECT }, { 0x10000, SCAP_FLAG_O_DIRECTORY }, { 0x8000, SCAP_FLAG_O_LARGEFILE },
 };
 static const struct bits open_bits_arm64[] = {
-	{ 0x40, 1u << 2 }, { 0x400, 1u << 3 }, { 0x1000, 1u << 4 }, { 0x80, 1u << 5 }, { 0x800, 1u << 6 },
-	{ 0x101000, 1u << 7 }, { 0x200, 1u << 8 }, { 0x10000, 1u << 9 }, { 0x4000, 1u << 10 },
-	{ 0x20000, 1u << 11 }, { 0x80000, 1u << 12 }, { 0x400000, 1u << 13 },
+	OPEN_BITS_SHARED,
+	{ 0x10000, SCAP_FLAG_O_DIRECT }, { 0x4000, SCAP_FLAG_O_DIRECTORY }, { 0x20000, SCAP_FLAG_O_LARGEFILE },
 };
 static const struct bits clone_bits[] = {
-	{ 0x400, 1u << 0 }, { 0x200, 1u << 1 }, { 0x80000000, 1u << 2 }, { 0x08000000, 1u << 3 },
-	{ 0x40000000, 1u << 4 }, { 0x00020000, 1u << 5 }, { 0x20000000, 1u << 6 }, { 0x04000000, 1u << 7 },
-	{ 0x8000, 1u << 8 }, { 0x00100000, 1u << 9 }, { 0x2000, 1u << 10 }, { 0x800, 1u << 11 },
-	{ 0x00040000, 1u << 12 }, { 0x10000, 1u << 13 }, { 0x00800000, 1u << 14 }, { 0x100, 1u << 15 },
-	{ 0x10000000, 1u << 20 }, { 0x00200000, 1u << 23 }, { 0x01000000, 1u << 24 }, { 0x00080000, 1u << 25 },
-	{ 0x4000, 1u << 27 }, { 0x02000000, 1u << 28 },
+	SAME_NAME(CLONE_FILES),	       SAME_NAME(CLONE_FS),
+	SAME_NAME(CLONE_IO),	       SAME_NAME(CLONE_NEWIPC),
+	SAME_NAME(CLONE_NEWNET),       SAME_NAME(CLONE_NEWNS),
+	SAME_NAME(CLONE_NEWPID),       SAME_NAME(CLONE_NEWUTS),
+	SAME_NAME(CLONE_PARENT),       SAME_NAME(CLONE_PARENT_SETTID),
+	SAME_NAME(CLONE_PTRACE),       SAME_NAME(CLONE_SIGHAND),
+	SAME_NAME(CLONE_SYSVSEM),      SAME_NAME(CLONE_THREAD),
+	SAME_NAME(CLONE_UNTRACED),     SAME_NAME(CLONE_VM),
+	SAME_NAME(CLONE_NEWUSER),      SAME_NAME(CLONE_CHILD_CLEARTID),
+	SAME_NAME(CLONE_CHILD_SETTID), SAME_NAME(CLONE_SETTLS),
+	SAME_NAME(CLONE_VFORK),	       SAME_NAME(CLONE_NEWCGROUP),
 };
 static const struct bits prot_bits[] = {
-	{ 1, 1 }, { 2, 2 }, { 4, 4 }, { 8, 8 }, { 0x01000000, 16 }, { 0x02000000, 32 },
+	SAME_NAME(PROT_READ),	     SAME_NAME(PROT_WRITE),	SAME_NAME(PROT_EXEC),
+	{ 0x8, SCAP_FLAG_PROT_SEM }, SAME_NAME(PROT_GROWSDOWN), SAME_NAME(PROT_GROWSUP),
 };
 static const struct bits mmap_bits[] = {
-	{ 1, 1 }, { 2, 2 }, { 0x10, 4 }, { 0x20, 8 }, { 0x40, 0x10 }, { 0x4000, 0x40 }, { 0x8000, 0x80 },
-	{ 0x10000, 0x100 }, { 0x100, 0x200 }, { 0x800, 0x400 }, { 0x1000, 0x800 }, { 0x2000, 0x4000 },
+	SAME_NAME(MAP_SHARED), SAME_NAME(MAP_PRIVATE), SAME_NAME(MAP_FIXED), SAME_NAME(MAP_ANONYMOUS),
+	{ 0x40, SCAP_FLAG_MAP_32BIT },	/* x86 only */
+	SAME_NAME(MAP_NORESERVE), SAME_NAME(MAP_POPULATE), SAME_NAME(MAP_NONBLOCK), SAME_NAME(MAP_GROWSDOWN),
+	SAME_NAME(MAP_DENYWRITE), SAME_NAME(MAP_EXECUTABLE), SAME_NAME(MAP_LOCKED),
 };
 static const struct bits poll_bits[] = {
-	{ 1, 1 }, { 2, 2 }, { 4, 4 }, { 0x2000, 8 }, { 8, 0x10 }, { 0x10, 0x20 }, { 0x20, 0x40 }, { 0x40, 0x80 },
-	{ 0x80, 0x100 }, { 0x100, 0x200 }, { 0x200, 0x400 },
+	SAME_NAME(POLLIN), SAME_NAME(POLLPRI), SAME_NAME(POLLOUT), SAME_NAME(POLLRDHUP), SAME_NAME(POLLERR),
+	SAME_NAME(POLLHUP), SAME_NAME(POLLNVAL), SAME_NAME(POLLRDNORM), SAME_NAME(POLLRDBAND), SAME_NAME(POLLWRNORM),
+	SAME_NAME(POLLWRBAND),
 };
 /* Commands of fcntl() are numbers, not flags. */
 static const struct bits fcntl_cmds[] = {
-	{ 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 }, { 4, 5 }, { 5, 6 }, { 6, 8 }, { 7, 9 }, { 8, 10 }, { 9, 12 },
-	{ 10, 13 }, { 11, 15 }, { 1024, 22 }, { 1025, 23 }, { 1029, 25 }, { 1030, 26 }, { 1026, 27 }, { 1031, 28 },
-	{ 1032, 29 },
+	SAME_NAME(F_DUPFD), SAME_NAME(F_GETFD), SAME_NAME(F_SETFD), SAME_NAME(F_GETFL), SAME_NAME(F_SETFL),
+	SAME_NAME(F_GETLK), SAME_NAME(F_SETLK), SAME_NAME(F_SETLKW), SAME_NAME(F_SETOWN), SAME_NAME(F_GETOWN),
+	SAME_NAME(F_SETSIG), SAME_NAME(F_GETSIG), SAME_NAME(F_SETOWN_EX), SAME_NAME(F_GETOWN_EX),
+	SAME_NAME(F_OFD_GETLK), SAME_NAME(F_OFD_SETLK), SAME_NAME(F_OFD_SETLKW), SAME_NAME(F_SETLEASE),
+	SAME_NAME(F_GETLEASE), { 1029, SCAP_FLAG_F_CANCELLK }, SAME_NAME(F_DUPFD_CLOEXEC), SAME_NAME(F_NOTIFY),
+	SAME_NAME(F_SETPIPE_SZ), SAME_NAME(F_GETPIPE_SZ),
 };
+/* clang-format on */
 
 static uint32_t to_scap(const struct bits *b, size_t n, uint64_t v)
 {
@@ -325,7 +350,7 @@ static uint32_t clone_flags_of(const struct event *ev, const struct sys_body *b,
 
 	if (ev->tid != ev->tgid && !b->ret) /* a new thread, even if the flags of its clone are unknown */
 		native |= CLONE_THREAD;
-	return TO_SCAP(clone_bits, native) | (m->proc.flags & SYS_PROC_IN_PIDNS ? 1u << 29 : 0);
+	return TO_SCAP(clone_bits, native) | (m->proc.flags & SYS_PROC_IN_PIDNS ? SCAP_FLAG_CLONE_CHILD_IN_PIDNS : 0);
 }
 
 /* Parameters of exec and clone from the result to the cgroups. */
@@ -544,13 +569,15 @@ int sys_params_of(const struct event *ev, struct params_out *out)
 
 int sys_params_make(struct event *ev, unsigned kind, struct arena *scratch)
 {
-	struct params_out out = { 0 };
+	char memory[PARAMS_BYTES];
+	struct params_out out;
 	const void *data;
 	uint32_t len;
 	int r;
 
 	if (kind != SEC_PARAMS)
 		return -ENOENT;
+	params_out_in(&out, memory, sizeof(memory));
 	r = sys_params_of(ev, &out);
 	data = r < 0 ? NULL : params_finish(&out, scratch, &len);
 	params_out_fini(&out);

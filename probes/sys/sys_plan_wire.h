@@ -85,7 +85,13 @@ struct sys_plan {
 #define SYS_DO_LIFE 16		/* changes the process */
 #define SYS_DO_STATE 32		/* passes any filter expression, because state tables depend on it */
 #define SYS_DO_KEEP 64		/* read memory at entry */
+#define SYS_DO_CLOSE 128		/* the descriptor is gone at exit: look it up at entry */
 #define SYS_DO_ARGS_SHIFT 8	/* three bits: number of arguments */
+#define SYS_DO_FD_SHIFT 11	/* three bits: argument + 1 with the descriptor, or SYS_DO_FD_RET; 0 = none */
+#define SYS_DO_FD_RET 7	/* the result */
+#define SYS_DO_FD_MASK (7 << SYS_DO_FD_SHIFT)
+#define SYS_DO_SENDS 0x4000	/* the result is a number of bytes written (records: to the descriptor) */
+#define SYS_DO_RECEIVES 0x8000	/* ... read from it */
 
 /*
  * Counters of one call on one CPU. Each call is timed exactly (`sure`), timed as a sample (`sampled`), not timed, or
@@ -97,6 +103,7 @@ struct sys_stats_cell {
 	__u64 sampled, sampled_ns;
 	__u64 unknown;
 	__u64 max_ns;
+	__u64 bytes;	/* results of calls with SYS_DO_SENDS or SYS_DO_RECEIVES */
 	__u32 steps[128]; /* SYS_STEPS buckets; a sampled call counts SYS_SAMPLING_ONE_IN */
 };
 
@@ -126,6 +133,7 @@ struct sys_slot {
 	__u64 enter_ns;		/* 0 = not in a call */
 	__u64 task;		/* 0 = unknown; valid as long as it has this stack */
 	__u64 claims;		/* attempts to claim the slot */
+	__u64 file, sock;	/* of the descriptor that the current call closes; 0 = none */
 };
 
 /* Sampling state of a thread (sys_stats.bpf.c). */

@@ -27,20 +27,6 @@ const char *const sys_abi_names[] = {
 };
 _Static_assert(ARRAY_SIZE(sys_abi_names) == SYS_ABI__MAX + 1, "a name per ABI");
 
-const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr)
-{
-	uint16_t i;
-
-	if (abi == SYS_ABI_SUBCALL)
-		return nr < sys_n_calls ? &sys_calls[nr] : NULL;
-	if (abi == SYS_ABI_X32)
-		abi = SYS_ABI_X86_64;
-	if (abi > SYS_ABI_ARM64 || nr >= SYS_NUMBERS)
-		return NULL;
-	i = sys_numbers[abi][nr];
-	return i ? &sys_calls[i - 1] : NULL;
-}
-
 static uint32_t selected(const struct sys_call *call, const uint64_t *args)
 {
 	uint32_t first = (uint32_t)args[call->select[0]];
@@ -59,10 +45,11 @@ static int by_value(const void *key, const void *form)
 
 const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args)
 {
-	uint32_t value = selected(call, args);
+	uint32_t value;
 
 	if (!call->n_forms)
 		return NULL;
+	value = selected(call, args);
 	return bsearch(&value, sys_forms + call->first_form, call->n_forms, sizeof(*sys_forms), by_value);
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_wire.h"
 
 #define SYS_NUMBERS 512		/* per ABI */
@@ -128,6 +129,7 @@ struct sys_call {
 	uint8_t flags;		/* SYS_CALL_* */
 	uint16_t ret_ref;
 	uint16_t first_form, n_forms;	/* of sys_forms, sorted by value */
+	uint8_t fd;		/* register of the descriptor that it is about; SYS_N_RET: the result; SYS_N_NONE */
 	uint8_t select[2];	/* arguments that select the form; equal: one argument, masked */
 	uint32_t mask;
 	struct sys_arg args[SYS_ARGS];
@@ -143,9 +145,26 @@ extern const unsigned sys_n_calls;
 extern const uint16_t sys_numbers[][SYS_NUMBERS];	/* index + 1 into sys_calls; 0 = none */
 
 /* NULL if the number or the ABI has no row. @abi: SYS_ABI_*. */
-const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr);
+static inline const struct sys_call *sys_table_call_find(unsigned abi, unsigned nr)
+{
+	uint16_t i;
+
+	if (abi == SYS_ABI_SUBCALL)
+		return nr < sys_n_calls ? &sys_calls[nr] : NULL;
+	if (abi == SYS_ABI_X32)
+		abi = SYS_ABI_X86_64;
+	if (abi > SYS_ABI_ARM64 || nr >= SYS_NUMBERS)
+		return NULL;
+	i = sys_numbers[abi][nr];
+	return i ? &sys_calls[i - 1] : NULL;
+}
 /* Form of the call with these arguments. NULL: the call's own arguments apply. */
 const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args);
+/* Register of the descriptor that a call is about; SYS_N_RET: the result; SYS_N_NONE. @call may be NULL. */
+static inline unsigned sys_table_fd(const struct sys_call *call)
+{
+	return call ? call->fd : SYS_N_NONE;
+}
 unsigned sys_table_struct_named(const char *name); /* index; @name must exist */
 /* First row of that name, or NULL. */
 const struct sys_call *sys_table_call_named(const char *name);

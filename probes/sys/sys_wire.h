@@ -10,6 +10,7 @@
 #ifndef SYS_WIRE_H
 #define SYS_WIRE_H
 
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
 #define SYS_REC_EXIT SONDE_EV(PROBE_ID, 1)
@@ -25,6 +26,7 @@
 
 #define SYS_REC_LOST SONDE_EV(PROBE_ID, 10)
 #define SYS_REC_SAMPLING SONDE_EV(PROBE_ID, 11)
+#define SYS_REC_FILE SONDE_EV(PROBE_ID, 12)	/* an open file, before the first call on it */
 
 /* Ledger classes: the programs of one class never interrupt each other on a CPU. */
 #define SYS_LEDGER_CALL 0	/* enter and exit, bulk lane */
@@ -32,6 +34,7 @@
 #define SYS_LEDGER_TRACE 2	/* context switches, signals */
 #define SYS_LEDGER_FAULT 3	/* page faults */
 #define SYS_LEDGER_URING 4
+#define SYS_LEDGER_FILE 5	/* open files, life-cycle lane: written inside the programs of the first two */
 
 /* ABI of a call's number. Append only: part of records. */
 #define SYS_ABI_X86_64 0
@@ -55,6 +58,7 @@
 /* Body of entry and exit events: this struct from `ret` on, then the chunks. */
 struct sys_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	__s64 ret;		/* exit: raw result, negative errno on failure; entry: 0 */
 	__u64 latency_ns;	/* exit: time since entry; 0 = unknown */
 	__u16 nr;
@@ -116,6 +120,31 @@ struct sys_file {
 	__u32 dev;		/* major << 20 | minor */
 	__u32 mode;		/* type and permissions */
 };
+
+/*
+ * An open file that later calls name by its number. The header has the process of the first such call. The path
+ * follows (PROC_PATH_PARTS: components, last first, NUL after each), or the one name of a file outside of any mount.
+ */
+struct sys_file_rec {
+	struct sonde_rec hdr;
+	__u64 number;		/* unique in the instance */
+	__u64 ino;
+	__u64 sock;		/* as in struct sonde_ident; 0 = no socket */
+	__u32 dev;		/* major << 20 | minor */
+	__u32 rdev;		/* of a device file */
+	__u32 ino_generation;
+	__u32 mode;		/* type and permissions */
+	__u32 magic;		/* of the file system: s_magic */
+	__u32 open_flags;	/* O_* when first seen */
+	__u32 epoch;
+	__u16 flags;		/* SYS_FILE_* */
+	__u16 path_len;		/* bytes after the struct */
+	struct sys_sock end;	/* sockets: addresses when first seen; else zero */
+};
+
+#define SYS_FILE_ROOTLESS 1	/* the walk did not reach the process's root */
+#define SYS_FILE_DELETED 2	/* no directory has the name any more */
+#define SYS_FILE_ALONE 4	/* the file never was in a directory: a name, no path */
 
 /*
  * Calling process after exec and clone. Its strings follow in the order of their lengths, without a final NUL each.
@@ -197,6 +226,7 @@ struct sys_stats_rec {
 	__u32 by;		/* SYS_BY_*: whose calls */
 	__u32 by_pid;		/* 0 = all; with a `by`: processes beyond the table's size */
 	char by_name[16];
+	__u64 bytes;		/* read or written; older records end before it */
 };
 
 #define SYS_BY_ALL 0
@@ -243,16 +273,17 @@ struct sys_uring_rec {
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct sys_rec) == 40 + 24 + 48, "sys_rec is ABI");
+_Static_assert(sizeof(struct sys_rec) == 40 + 64 + 24 + 48, "sys_rec is ABI");
 _Static_assert(sizeof(struct sys_chunk) == 8, "sys_chunk is ABI");
 _Static_assert(sizeof(struct sys_sock) == 12 + 32 + 12 + 24 + 112 + 0, "sys_sock is ABI");
 _Static_assert(sizeof(struct sys_file) == 16, "sys_file is ABI");
+_Static_assert(sizeof(struct sys_file_rec) == 40 + 24 + 32 + 192, "sys_file_rec is ABI");
 _Static_assert(sizeof(struct sys_proc) == 104 + 40 + 12 + 16 + 4, "sys_proc is ABI");
 _Static_assert(sizeof(struct sys_switch_rec) == 40 + 16 + 40 + 16, "sys_switch_rec is ABI");
 _Static_assert(sizeof(struct sys_signal_rec) == 40 + 56, "sys_signal_rec is ABI");
 _Static_assert(sizeof(struct sys_fault_rec) == 40 + 32, "sys_fault_rec is ABI");
 _Static_assert(sizeof(struct sys_procexit_rec) == 40 + 8, "sys_procexit_rec is ABI");
-_Static_assert(sizeof(struct sys_stats_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24, "sys_stats_rec is ABI");
+_Static_assert(sizeof(struct sys_stats_rec) == 40 + 8 + 32 + 8 * SYS_STEPS + 40 + 24 + 8, "sys_stats_rec is ABI");
 _Static_assert(sizeof(struct sys_lost_rec) == 40 + 16, "sys_lost_rec is ABI");
 _Static_assert(sizeof(struct sys_sampling_rec) == 40 + 16, "sys_sampling_rec is ABI");
 _Static_assert(sizeof(struct sys_uring_rec) == 40 + 40, "sys_uring_rec is ABI");

@@ -9,10 +9,11 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/http/agent_http.h"
+#include "agent/metrics/agent_http.h"
 #include "agent/agent_conn.h"
 #include "agent/agent_send.h"
 #include "agent/agent_state.h"
@@ -33,8 +34,11 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/env.h"
 
+#define NOBODY 65534 /* the limits of a user count the page apart from the agent's user */
 #define DEFAULT_QUEUE_BYTES (4u << 20)
 #define DEFAULT_QUEUE_RECORDS 262144
+#define PAGE_QUEUE_BYTES (64u << 20) /* as of a page without an agent (cmd/ui/ui_live.c) */
+#define PAGE_QUEUE_RECORDS (1u << 20)
 #define DEFAULT_STALL_NS (60 * NS_PER_S)
 #define DEFAULT_COST_NS (15 * NS_PER_S)
 
@@ -46,13 +50,15 @@ static bool wants_events(void *ctx, const struct sonde_rec *r)
 	const struct inst *in = r->instance < SONDE_INSTANCES ? a->insts.of[r->instance] : NULL;
 
 	agent_content_set_record(&a->content, r);
-	return (in && in->n_decode) || agent_cilium_wants(&a->cilium, r->instance);
+	return (in && in->n_decode) || agent_cilium_wants(&a->cilium, r->instance) ||
+	       agent_measure_wants(&a->measure, r->instance);
 }
 
 static void on_event(void *ctx, const struct event *ev)
 {
 	struct agent *a = ctx;
 
+	agent_measure_event(&a->measure, ev);
 	if (!ev->instance || !a->insts.of[ev->instance % SONDE_INSTANCES] ||
 	    !a->insts.of[ev->instance % SONDE_INSTANCES]->n_decode)
 		return;
@@ -138,6 +144,7 @@ static void on_tick(void *ctx, uint64_t now_ns)
 	a->lag.now = 0;
 	sample_cost(a, now_ns);
 	restore_sockets(a);
+	agent_measure_tick(&a->measure, now_ns);
 	for (struct agent_conn *c = a->conns; c; c = next) {
 		next = c->next;
 		agent_conn_tick(c, now_ns);
@@ -185,10 +192,21 @@ static void find_group(struct agent *a)
 		log_warn("group %s does not exist: only root may connect", name);
 }
 
+/* One client, by a socket that its process made. */
+static int open_client(struct agent *a, struct err *err)
+{
+	agent_conn_new(a, a->conf.client_fd, PROTO_RIGHT_READ | PROTO_RIGHT_CONTROL);
+	return a->conns ? 0 : err_set(err, -EPERM, "cannot serve the client");
+}
+
 static int open_sockets(struct agent *a, struct err *err)
 {
-	int r = listen_passed("read"), control = listen_passed("control");
+	int r, control;
 
+	if (a->conf.client_fd)
+		return open_client(a, err);
+	r = listen_passed("read");
+	control = listen_passed("control");
 	if (r < 0 || control < 0) {
 		r = listen_sock_dir_open(a->conf.dir ? a->conf.dir : AGENT_DIR, a->gid, &a->dir, err);
 		if (r >= 0)
@@ -219,6 +237,27 @@ static int open_metrics(struct agent *a, struct err *err)
 	return o.address ? agent_http_new(a->loop, &o, &a->http, err) : 0;
 }
 
+/*
+ * A reader over a socket pair, which has this process's user: what it may see is set here. Its queue covers the
+ * seconds that a busy host or the names of a flame graph take from it.
+ */
+static int connect_page(struct agent *a)
+{
+	const struct agent_conn *first = a->conns;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	agent_conn_new(a, pair[0], PROTO_RIGHT_READ);
+	if (a->conns != first) {
+		a->conns->viewer = a->content.allow == AGENT_CONTENT_GROUP ? UID_ALL : UID_NONE;
+		a->conns->peer.uid = NOBODY;
+		broadcast_set_bounds(a->conns->queue, MAX(a->conf.queue_bytes, (uint64_t)PAGE_QUEUE_BYTES),
+				     MAX(a->conf.queue_records, (uint64_t)PAGE_QUEUE_RECORDS));
+	}
+	return pair[1]; /* of a refused connection: the server reads why */
+}
+
 /* Points the parts to the others that they use. */
 static void connect_parts(struct agent *a)
 {
@@ -226,9 +265,11 @@ static void connect_parts(struct agent *a)
 	a->insts.rights = &a->rights;
 	a->content.allow = a->conf.allow_content;
 	a->subscriptions.broadcast = a->broadcast;
-	a->subscriptions.insts = a->captures.insts = a->cilium.insts = &a->insts;
+	a->subscriptions.insts = a->captures.insts = a->cilium.insts = a->measure.insts = &a->insts;
 	a->subscriptions.content = a->cilium.content = &a->content;
 	a->cilium.probes = a->conf.cilium_probes;
+	a->record.answer = agent_conn_answer;
+	a->page.connect = connect_page;
 	a->holds.loop = a->loop;
 }
 
@@ -243,6 +284,7 @@ static int open_pipeline(struct agent *a, struct err *err)
 
 	if (r < 0)
 		return r;
+	pipeline_set_own_heap(a->pipeline);
 	connect_parts(a);
 	agent_hold_watch(&a->holds);
 	pipeline_set_tap(a->pipeline, &tap);
@@ -259,6 +301,19 @@ static int open_cilium(struct agent *a, struct err *err)
 	return r;
 }
 
+static int open_record(struct agent *a, struct err *err)
+{
+	int client = -1, r = agent_record_open(a, &client, err);
+
+	if (r < 0 || client < 0)
+		return r;
+	agent_conn_new(a, client, PROTO_RIGHT_READ | PROTO_RIGHT_CONTROL);
+	if (!a->conns)
+		return err_set(err, -EUSERS, "cannot connect the recorder process");
+	agent_record_connect(a, a->conns);
+	return 0;
+}
+
 void agent_free(struct agent *a)
 {
 	if (!a)
@@ -267,14 +322,18 @@ void agent_free(struct agent *a)
 	if (a->pipeline)
 		coop_stop(pipeline_coop(a->pipeline));
 	agent_http_free(a->http);
+	agent_page_close(a);
 	a->insts.listener = NULL;
 	agent_cilium_close(&a->cilium);
+	agent_record_flush(a);
 	listen_free(a->read);
 	listen_free(a->control);
 	while (a->conns)
 		agent_conn_free(a->conns);
+	agent_record_close(a);
 	agent_capture_end(&a->captures);
 	listen_sock_dir_close(a->dir);
+	agent_measure_close(&a->measure);
 	pipeline_free(a->pipeline);
 	agent_inst_free_all(&a->insts);
 	broadcast_free(a->broadcast);
@@ -307,7 +366,6 @@ static int give_up_rights(struct agent *a, struct err *err)
 {
 	int r = agent_rights_keep(!a->conf.no_admin, &a->rights, err);
 
-	pktfilter_prepare();	/* the filter forbids executable memory; on failure only packet filters are refused */
 	if (r >= 0)
 		r = agent_rights_filter(err);
 	if (r < 0)
@@ -331,24 +389,35 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->conf = *conf;
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
-	a->cost.fd = -1;
+	a->cost.fd = a->record.fd = a->page.listen_fd = -1;
 	set_limits(a, conf);
-	find_group(a);
+	if (!conf->client_fd)
+		find_group(a);
 	a->broadcast = broadcast_new(&agent_send_ops);
 	if (!a->broadcast)
 		return err_errno(err, -ENOMEM, "cannot start the agent");
 	a->vmsplice_sender = vmsplice_sender_new();
+	pktfilter_prepare();	/* the filter forbids executable memory; on failure only packet filters are refused */
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);
 	if (r >= 0)
 		r = open_metrics(a, err);
 	if (r >= 0)
+		r = agent_page_open(a, err);
+	if (r >= 0)
 		r = open_cilium(a, err);
+	if (r >= 0)
+		r = agent_measure_open(&a->measure, &a->conf, err);
+	if (r >= 0)
+		r = open_record(a, err);
 	if (r >= 0)
 		r = give_up_rights(a, err);
 	if (r < 0)
 		return r;
+	agent_measure_start(&a->measure);
+	agent_record_start(a);
+	agent_page_start(a);
 	*ret = TAKE_PTR(a);
 	return 0;
 }
@@ -364,6 +433,7 @@ int agent_run(struct agent *a, struct err *err)
 void agent_stop(struct agent *a)
 {
 	coop_stop(pipeline_coop(a->pipeline));
+	agent_page_stop(a);
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			agent_sub_end(c, "the agent stops");

@@ -18,6 +18,8 @@ struct loop;
 #define AGENT_READ_SOCKET "read.sock"
 #define AGENT_CONTROL_SOCKET "control.sock"
 #define AGENT_PATH AGENT_DIR "/" AGENT_READ_SOCKET	/* default of clients */
+#define AGENT_RECORD_ROOT "/var/lib/sonde"
+#define AGENT_RECORD_DIR AGENT_RECORD_ROOT "/agent"
 #define AGENT_CONTROL_PATH AGENT_DIR "/" AGENT_CONTROL_SOCKET
 
 /* Users whose clients see other users' content: root alone, or the members of the group too. */
@@ -53,7 +55,25 @@ struct agent_conf {
 	const char *cilium_probes;	/* "net,gohttp2": run while its clients are connected; NULL = net */
 	const char *metrics;		/* address of /metrics; NULL = none: agent_http.h */
 	const char *metrics_host;	/* host names for /metrics, comma-separated; NULL = localhost only */
+	const char *metrics_families;	/* of tables/metrics.def, comma-separated; "+pid": a further label; NULL = the
+					 * agent's own only */
+	uint64_t metrics_interval_ns;	/* between reports of their sums; 0 = 5 s */
+	const char *otlp_metrics;	/* URL of a server that gets them; NULL = none */
+	const char *ui;			/* address of the page: http_listen_check(); NULL = none */
+	const char *ui_set;		/* sets or probes of the page: record/record_sets.h; NULL = normal */
+	const char *ui_address;		/* of the page, with its token */
+	int ui_fd;			/* of the process that starts its server: agent_page.h */
+	const char *record;		/* sets or probes to record: record/record_sets.h; NULL or "off" = none */
+	const char *record_dir;		/* path of the store; NULL = none unless `record` is set: AGENT_RECORD_DIR */
+	uint64_t record_size;		/* of the store; 0 = 10 GiB */
+	uint64_t record_age_ns;		/* segments older than this are removed; 0 = no limit */
+	uint64_t record_keep_ns;	/* flight recorder: kept in memory, dumps are written; 0 = all is written */
 	uint64_t cost_every_ns;		/* interval of the one-second cost measurement; 0 = 15 s */
+	/*
+	 * Connected socket of the only client, with all rights: no other sockets are made, and the agent stops when
+	 * it leaves. Taken over; 0 = none.
+	 */
+	int client_fd;
 	bool no_admin;			/* give up CAP_SYS_ADMIN too: doc/SECURITY.md */
 };
 

@@ -6,6 +6,7 @@
 #include "agent/agent_conn.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +199,16 @@ static void request_done(void *ctx)
 		agent_conn_free(c);
 }
 
+void agent_conn_answer(struct agent_conn *c, int result, const struct err *err, struct buf *text)
+{
+	if (session_answer(c->session, result, err, text) < 0)
+		end_with_error(c);
+	else
+		agent_send_flush(c);
+	if (c->gone)
+		agent_conn_free(c);
+}
+
 static int submit(struct agent_conn *c, const char *name, uint16_t type, const struct proto_frame *f, size_t verb_off)
 {
 	struct agent_job *q = &c->request;
@@ -235,9 +246,10 @@ static int on_call(void *ctx, const char *verb, const struct proto_frame *f, con
 		r = submit(c, "call", PROTO_CALL, f, (size_t)(verb_at - (const char *)f->data));
 		return r < 0 ? err_errno(err, r, "%s", verb) : r;
 	}
+	c->later = false;
 	r = agent_verbs_call(c, verb, f, verb_at, out, err);
 	forget_passed(c);
-	return MIN(r, 0);
+	return r >= 0 && c->later ? SESSION_LATER : MIN(r, 0);
 }
 
 static const struct session_ops session_ops = {
@@ -325,6 +337,7 @@ void agent_conn_new(struct agent *a, int fd, uint32_t rights)
 		c->next->prev = c;
 	a->conns = c;
 	a->n_conns++;
+	fcntl(fd, F_SETFL, O_NONBLOCK);	/* of a socket pair too: splice(2) has no flag for it */
 	widen(fd);
 	c->session = session_new(&session_ops, c);
 	c->queue = broadcast_subscribe(a->broadcast, a->conf.queue_bytes, a->conf.queue_records, c);
@@ -348,6 +361,7 @@ void agent_conn_free(struct agent_conn *c)
 		return;		/* request_done() frees the connection */
 	buf_fini(&c->request.payload);
 	buf_fini(&c->request.text);
+	agent_record_forget(a, c);
 	agent_sub_drop(c);
 	close(c->fd);
 	forget_passed(c);
@@ -361,6 +375,8 @@ void agent_conn_free(struct agent_conn *c)
 		c->next->prev = c->prev;
 	a->n_conns--;
 	free(c);
+	if (a->conf.client_fd && a->pipeline)
+		pipeline_stop(a->pipeline);
 }
 
 static bool is_idle(const struct agent_conn *c, uint64_t now_ns)
@@ -377,7 +393,7 @@ void agent_conn_tick(struct agent_conn *c, uint64_t now_ns)
 		c->gone = true;
 	else if (!c->dying && session_state(c->session) == SESSION_NEW && now_ns > c->since_ns + GREETING_NS)
 		conn_cut(c, -ETIMEDOUT, "no greeting received");
-	else if (!c->dying && !broadcast_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
+	else if (!c->dying && !c->own && !broadcast_empty(c->queue) && now_ns > c->moved_ns + c->a->conf.stall_ns)
 		conn_cut(c, -ETIMEDOUT, "the client reads nothing (stall-time of agent.conf)");
 	else if (is_idle(c, now_ns) && agent_limits_places_short(c->a))
 		conn_cut(c, -EUSERS, "idle while few connections are free (idle-time of agent.conf)");

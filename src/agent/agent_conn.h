@@ -46,6 +46,8 @@ struct agent_conn {
 	struct broadcast_sub *queue;
 	struct agent_sub sub;
 	int passed_fd;	   /* last descriptor received on a control socket; -1 = none */
+	bool own;	   /* the agent's recorder: a stalled disk does not disconnect it */
+	bool later;	   /* the verb answers by agent_conn_answer() */
 	bool send_blocked; /* the socket is full */
 	bool dying;	   /* closes once the queue is empty */
 	bool gone;	   /* to be freed */
@@ -57,6 +59,8 @@ struct agent_conn {
 
 /* Takes over @fd. A client that may not connect gets the reason and is closed. */
 void agent_conn_new(struct agent *a, int fd, uint32_t rights);
+/* The result of a verb that answers later, with @err on failure and the text of its reply. */
+void agent_conn_answer(struct agent_conn *c, int result, const struct err *err, struct buf *text);
 /* Frees it now, or after its running request. */
 void agent_conn_free(struct agent_conn *c);
 /* Applies the time limits (greeting, stall, idle); may set @gone. */

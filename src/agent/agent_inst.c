@@ -399,18 +399,18 @@ static void add_cost(void *ctx, uint16_t instance, int prog_fd)
 	uint32_t len = sizeof(info);
 	struct inst_cost *c = ctx;
 
-	if (instance != c->instance || bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0)
+	if (bpf_prog_get_info_by_fd(prog_fd, &info, &len) < 0)
 		return;
-	c->programs++;
-	c->runs += info.run_cnt;
-	c->ns += info.run_time_ns;
+	c[instance].programs++;
+	c[instance].runs += info.run_cnt;
+	c[instance].ns += info.run_time_ns;
 }
 
-void agent_inst_cost(const struct agent_insts *all, uint16_t instance, struct inst_cost *ret)
+void agent_inst_costs(const struct agent_insts *all, struct inst_cost ret[SONDE_INSTANCES])
 {
 	uint64_t _cleanup_rights_ was = rights_raise(all->rights->working);
 
-	*ret = (struct inst_cost){ .instance = instance };
+	memset(ret, 0, SONDE_INSTANCES * sizeof(*ret));
 	probe_env_programs(pipeline_env(all->pipeline), add_cost, ret);
 }
 

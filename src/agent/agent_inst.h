@@ -84,11 +84,11 @@ const char *agent_inst_probe(const struct agent_insts *all, uint16_t instance);
 
 /* BPF programs of one instance; runs and ns were counted while the kernel's run-time statistics were on. */
 struct inst_cost {
-	uint16_t instance;
 	unsigned programs;
 	uint64_t runs, ns;
 };
-void agent_inst_cost(const struct agent_insts *all, uint16_t instance, struct inst_cost *ret);
+/* Of all instances at once: a system call per program. */
+void agent_inst_costs(const struct agent_insts *all, struct inst_cost ret[SONDE_INSTANCES]);
 
 void agent_inst_free_all(struct agent_insts *all);
 

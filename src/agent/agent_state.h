@@ -17,8 +17,11 @@
 #include "agent/access/agent_content.h"
 #include "agent/agent_hold.h"
 #include "agent/agent_inst.h"
-#include "agent/agent_metrics.h"
+#include "agent/agent_page.h"
+#include "agent/metrics/agent_measure.h"
+#include "agent/metrics/agent_metrics.h"
 #include "agent/access/agent_rights.h"
+#include "agent/record/agent_record.h"
 #include "agent/shared_subscription.h"
 #include "base/buf.h"
 
@@ -56,6 +59,9 @@ struct agent {
 	struct agent_content content;
 	struct agent_captures captures;
 	struct agent_cilium cilium;
+	struct agent_record record;
+	struct agent_page page;
+	struct agent_measure measure;
 	struct agent_holds holds;
 	struct agent_lag lag;
 	struct agent_reply status, counters;

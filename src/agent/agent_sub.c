@@ -214,6 +214,29 @@ int agent_sub_end(struct agent_conn *c, const char *reason)
 	return r;
 }
 
+int agent_sub_part(struct agent_conn *c, struct err *err)
+{
+	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
+	int r = 0;
+
+	if (!c->sub.on)
+		return err_set(err, -ENOENT, "no stream has parts");
+	agent_inst_refresh(&c->a->insts);
+	for (uint16_t i = 0; r >= 0 && i < SONDE_INSTANCES; i++) {
+		struct sonde_ledger_rec l;
+
+		if (!(c->sub.mask & 1u << i))
+			continue;
+		ledger_of(c, i, &l);
+		r = agent_send_record(c, &l.hdr);
+	}
+	if (r >= 0)
+		r = pipeline_tell_state(c->a->pipeline, send_record, c);
+	if (r < 0)
+		return err_errno(err, r, "cannot begin a part");
+	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);
+}
+
 void agent_sub_drop(struct agent_conn *c)
 {
 	uint32_t mask = c->sub.mask & ~1u;

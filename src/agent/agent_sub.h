@@ -31,6 +31,11 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 int agent_sub_end(struct agent_conn *c, const char *reason);
 /* Ends the subscription and sends nothing. Does nothing without one. */
 void agent_sub_drop(struct agent_conn *c);
+/*
+ * Between two parts of a recording: queues the ledgers of the stream so far, then the state of the host, as at the
+ * start. The stream goes on meanwhile. On the second thread.
+ */
+int agent_sub_part(struct agent_conn *c, struct err *err);
 /* A record that was made while agent_inst_snapshot() ran for @c. */
 void agent_sub_snapshot(struct agent_conn *c, const struct sonde_rec *r);
 

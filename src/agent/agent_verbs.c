@@ -46,14 +46,12 @@ struct verb {
 
 /* ---- status ---- */
 
-static void put_cost(const struct agent *a, uint16_t i, struct buf *out)
+static void put_cost(const struct inst_cost *cost, struct buf *out)
 {
-	struct inst_cost cost;
-
-	agent_inst_cost(&a->insts, i, &cost);
-	buf_printf(out, "; %u programs", cost.programs);
-	if (cost.runs)
-		buf_printf(out, ", %" PRIu64 " runs measured, %" PRIu64 " ns each", cost.runs, cost.ns / cost.runs);
+	buf_printf(out, "; %u programs", cost->programs);
+	if (cost->runs)
+		buf_printf(out, ", %" PRIu64 " runs measured, %" PRIu64 " ns each", cost->runs,
+			   cost->ns / cost->runs);
 	buf_add_char(out, '\n');
 }
 
@@ -76,7 +74,7 @@ static void put_miss(void *ctx, const char *file, unsigned line, const char *rea
 	buf_printf(ctx, "  %" PRIu64 " times: %s (%s:%u)\n", count, reason, file, line);
 }
 
-static void put_instance(const struct agent *a, uint16_t i, struct buf *out)
+static void put_instance(const struct agent *a, uint16_t i, const struct inst_cost *cost, struct buf *out)
 {
 	struct sonde_ledger l;
 	char users[32];
@@ -95,7 +93,7 @@ static void put_instance(const struct agent *a, uint16_t i, struct buf *out)
 		   (uint64_t)l.seen, (uint64_t)l.delivered, (uint64_t)l.filtered, (uint64_t)l.sampled,
 		   agent_metrics_lost(&l));
 	put_causes(&l, out);
-	put_cost(a, i, out);
+	put_cost(cost, out);
 	pipeline_status(a->pipeline, i, out);
 	pipeline_misses(a->pipeline, i, put_miss, out);
 }
@@ -118,6 +116,7 @@ static void put_client(const struct agent_conn *c, struct buf *out)
 static int write_status(const struct call *call, struct err *err)
 {
 	const struct agent *a = call->c->a;
+	struct inst_cost costs[SONDE_INSTANCES];
 	struct ring_stats st;
 
 	(void)err;
@@ -140,9 +139,12 @@ static int write_status(const struct call *call, struct err *err)
 		   (uint64_t)(agent_metrics_lag_ns(&a->lag) % NS_PER_MS / 1000));
 	agent_hold_report(loop_longest(a->loop), call->out);
 	agent_inst_refresh(&a->insts);
+	agent_inst_costs(&a->insts, costs);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++)
-		put_instance(a, i, call->out);
+		put_instance(a, i, &costs[i], call->out);
 	agent_capture_report(&a->captures, call->out);
+	agent_record_put(a, call->out);
+	agent_page_put(a, call->out);
 	for (const struct agent_conn *c = a->conns; c; c = c->next)
 		put_client(c, call->out);
 	return 0;
@@ -251,11 +253,37 @@ static int run_capture(const struct call *call, struct err *err)
 	return agent_capture_call(&call->c->a->captures, &args, call->out, err);
 }
 
+/* A number is an instance with a flight recorder of packets; all other words are about the recording. */
 static int run_dump(const struct call *call, struct err *err)
 {
 	const struct verb_args args = args_of(call);
+	const struct agent_record *record = &call->c->a->record;
+	const bool numbered = call->n_args == 1 && strspn(call->args[0], "0123456789") == strlen(call->args[0]);
+	int r = -ENOENT;
 
-	return agent_capture_dump_call(&call->c->a->captures, &args, call->out, err);
+	if (numbered || (!call->n_args && !record->report.writing))
+		r = agent_capture_dump_call(&call->c->a->captures, &args, call->out, err);
+	if (r != -ENOENT || numbered || (!call->n_args && !record->configured))
+		return r;
+	r = agent_record_dump_call(call->c, &args, err);
+	call->c->later = r > 0;
+	return MIN(r, 0);
+}
+
+static int run_record(const struct call *call, struct err *err)
+{
+	const struct verb_args args = args_of(call);
+	int r = agent_record_call(call->c, &args, call->out, err);
+
+	call->c->later = r > 0;
+	return MIN(r, 0);
+}
+
+static int run_record_part(const struct call *call, struct err *err)
+{
+	if (!call->c->own)
+		return err_set(err, -EOPNOTSUPP, "record-part: only the agent's recorder may call it");
+	return agent_sub_part(call->c, err);
 }
 
 static int run_verbs(const struct call *call, struct err *err);
@@ -269,6 +297,8 @@ static const struct verb verbs[] = {
 	{ "detach", PROTO_RIGHT_CONTROL, true, run_detach },
 	{ "capture", PROTO_RIGHT_CONTROL, true, run_capture },
 	{ "dump", PROTO_RIGHT_CONTROL, false, run_dump },
+	{ "record", PROTO_RIGHT_CONTROL, false, run_record },
+	{ "record-part", PROTO_RIGHT_CONTROL, true, run_record_part },
 };
 
 static int run_verbs(const struct call *call, struct err *err)

@@ -122,6 +122,8 @@ static int parse_where(struct shared_subscription *s, const char *text, struct e
 {
 	int r = text && *text ? filter_parse(pipeline_registry(s->all->insts->pipeline), text, &s->where, err) : 0;
 
+	if (r >= 0 && filter_uses(s->where, "stack.function"))
+		return err_set(err, -EINVAL, "where: the client, not the agent, knows functions of stacks");
 	if (r >= 0 && s->where && filter_also(s->where))
 		pipeline_need(s->all->insts->pipeline, 1u << SEC_PARAMS);
 	return r;
@@ -287,7 +289,7 @@ void shared_subscription_event(struct shared_subscriptions *all, const struct ev
 
 bool shared_subscription_record_counts(const struct sonde_rec *r)
 {
-	return !record_is_core(r) && !(r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM));
+	return !record_is_core(r) && !(r->flags & SONDE_RF_UNCOUNTED);
 }
 
 bool shared_subscription_record_concerns(const struct sonde_rec *r, uint32_t mask)

@@ -60,13 +60,13 @@ void arena_fini(struct arena *a)
 	*a = (struct arena){ .limit_bytes = a->limit_bytes, .not_forked = a->not_forked };
 }
 
-void arena_reset(struct arena *a)
+void arena_reset_used(struct arena *a)
 {
-	if (a->head) {
+	if (a->head->next) {
 		free_chunks(a->head->next);
 		a->head->next = NULL;
-		a->head->used = 0;
 	}
+	a->head->used = 0;
 	a->used_bytes = 0;
 }
 

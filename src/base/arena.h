@@ -21,7 +21,12 @@ struct arena {
 void arena_fini(struct arena *a);
 
 /* Invalidates all allocations; keeps the first chunk for reuse. */
-void arena_reset(struct arena *a);
+void arena_reset_used(struct arena *a);
+static inline void arena_reset(struct arena *a)
+{
+	if (a->used_bytes)
+		arena_reset_used(a);
+}
 
 /* Zeroed memory aligned for any type, or NULL. */
 void *arena_alloc(struct arena *a, size_t len);

@@ -42,6 +42,24 @@ int io_read_all(int fd, void *ret, size_t len)
 	return 0;
 }
 
+int io_read_at(int fd, void *ret, size_t len, uint64_t off)
+{
+	char *p = ret;
+
+	while (len) {
+		ssize_t n = pread(fd, p, len, (off_t)off);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -ENODATA;
+		p += n;
+		off += (uint64_t)n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
 int io_read_to_end(int fd, size_t max, struct buf *ret)
 {
 	size_t had = ret->len;

@@ -6,6 +6,7 @@
 #define BASE_IO_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 
@@ -14,6 +15,9 @@ int io_write_all(int fd, const void *data, size_t len);
 
 /* Reads exactly @len bytes. 0, -errno, or -ENODATA at an earlier end of file. */
 int io_read_all(int fd, void *ret, size_t len);
+
+/* The same at @off; the descriptor's own position stays. */
+int io_read_at(int fd, void *ret, size_t len, uint64_t off);
 
 /* Appends the rest of @fd to @ret. 0, -errno, or -EFBIG if more than @max bytes remain (@max of them are read). */
 int io_read_to_end(int fd, size_t max, struct buf *ret);

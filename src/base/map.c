@@ -11,7 +11,7 @@ enum { SLOT_EMPTY, SLOT_USED };
 #define KEY_OFF 8 /* keeps keys and values aligned for 64-bit members */
 
 /* FNV-1a by words with a final mix. Not keyed: an attacker who chooses keys can make them collide. */
-uint64_t map_hash(const void *data, size_t len)
+static inline __attribute__((always_inline)) uint64_t hash(const void *data, size_t len)
 {
 	const uint8_t *p = data;
 	uint64_t h = 0xcbf29ce484222325ULL ^ len, w;
@@ -29,6 +29,32 @@ uint64_t map_hash(const void *data, size_t len)
 	h ^= h >> 32;
 	h *= 0xd6e8feb86659fd93ULL;
 	return h ^ h >> 32;
+}
+
+uint64_t map_hash(const void *data, size_t len)
+{
+	return hash(data, len);
+}
+
+/* Numbers and pairs of numbers, the usual keys, by constant lengths: both compile to a few instructions. */
+static inline uint64_t hash_key(const struct map *m, const void *key)
+{
+	switch (m->key_size) {
+	case 4: return hash(key, 4);
+	case 8: return hash(key, 8);
+	case 16: return hash(key, 16);
+	default: return hash(key, m->key_size);
+	}
+}
+
+static inline bool is_key(const struct map *m, const void *a, const void *b)
+{
+	switch (m->key_size) {
+	case 4: return !memcmp(a, b, 4);
+	case 8: return !memcmp(a, b, 8);
+	case 16: return !memcmp(a, b, 16);
+	default: return !memcmp(a, b, m->key_size);
+	}
 }
 
 static char *slot_at(const struct map *m, size_t i)
@@ -71,9 +97,9 @@ void map_clear(struct map *m)
 /* The slot of @key, or the empty slot to insert it. The table is never full. */
 static size_t find_slot(const struct map *m, const void *key)
 {
-	size_t i = map_hash(key, m->key_size) & (m->cap - 1);
+	size_t i = hash_key(m, key) & (m->cap - 1);
 
-	while (slot_at(m, i)[0] == SLOT_USED && memcmp(slot_key(slot_at(m, i)), key, m->key_size))
+	while (slot_at(m, i)[0] == SLOT_USED && !is_key(m, slot_key(slot_at(m, i)), key))
 		i = (i + 1) & (m->cap - 1);
 	return i;
 }
@@ -136,7 +162,7 @@ bool map_remove(struct map *m, const void *key)
 	if (slot_at(m, i)[0] != SLOT_USED)
 		return false;
 	for (j = (i + 1) & (m->cap - 1); slot_at(m, j)[0] == SLOT_USED; j = (j + 1) & (m->cap - 1)) {
-		size_t home = map_hash(slot_key(slot_at(m, j)), m->key_size) & (m->cap - 1);
+		size_t home = hash_key(m, slot_key(slot_at(m, j))) & (m->cap - 1);
 
 		if (((j - home) & (m->cap - 1)) < ((j - i) & (m->cap - 1)))
 			continue;

@@ -36,8 +36,8 @@ struct opt_strv { const char **items; size_t len, cap; };
 struct opt_u32v { uint32_t *items; size_t len, cap; };
 
 /*
- * The resource that a value takes, for a program that accepts options from others and bounds them. Every numeric
- * row of a probe says one of these (tests/unit/test_limits.c).
+ * The resource that a value takes, for a program that accepts options from others and bounds them. Every numeric row
+ * of a probe names one (tests/unit/test_limits.c).
  */
 enum opt_use {
 	OPT_USE_UNSAID,
@@ -60,12 +60,18 @@ struct opt {
 	const char *more;	/* further sentences for --help all and the man page; may be NULL */
 	const char *const *names;				   /* of OPT_ENUM */
 	int (*call)(void *conf, const char *arg, struct err *err); /* of OPT_CALL; @arg: NULL without a value */
+	bool optional;		/* of OPT_CALL: the value is optional and only behind "=", as of OPT_MAYBE */
+	bool loose;		/* of OPT_CALL: the value may be missing before another option and at the end */
+
+	/* Rows of another tool's options (src/compat). Neither: the option is the tool's. */
+	const char *differs;	/* how the option differs from the tool's */
+	const char *refused;	/* the option is an error; the native way */
 
 	enum opt_use use;
 	uint64_t unit;		/* see enum opt_use; 0 = 1 */
-	bool per_cpu;		/* that much on each CPU */
+	bool per_cpu;		/* per CPU */
 	uint16_t with, with_size; /* member without which the value takes nothing; with_size 0 = none */
-	uint64_t zero_is;	/* the value that 0 stands for */
+	uint64_t zero_is;	/* the value that 0 means */
 };
 
 #define OPT_USE_WITH(s, m) .with = offsetof(struct s, m), .with_size = sizeof(((struct s *)0)->m)
@@ -93,6 +99,12 @@ struct opt {
 		.name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .call = (fn), \
 		##__VA_ARGS__ \
 	}
+/* An option of another tool that is an error; @way_: the native way, after "is not supported: ". */
+#define OPT_REFUSED_ROW(name_, key_, arg_, way_, ...) \
+	{ \
+		.name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (way_), .refused = (way_), \
+		##__VA_ARGS__ \
+	}
 #define OPT_END { .name = NULL }
 
 static inline bool opt_is_row(const struct opt *o)
@@ -100,16 +112,16 @@ static inline bool opt_is_row(const struct opt *o)
 	return o->name || o->key;
 }
 
-/* One that may stand in the next argument. */
+/* Whether its value may be the next argument. */
 static inline bool opt_takes_value(const struct opt *o)
 {
 	if (o->kind == OPT_CALL)
-		return o->arg != NULL;
+		return o->arg && !o->optional;
 	return o->kind != OPT_BOOL && o->kind != OPT_COUNT && o->kind != OPT_MAYBE;
 }
 
 struct opt_set {
-	const char *title;	/* heading in help, "Output"; NULL: goes on with the set before */
+	const char *title;	/* heading in help, "Output"; NULL: continues the set before */
 	const struct opt *opts;	/* up to OPT_END */
 	void *conf;		/* what the offsets point into; NULL for help only */
 	bool global;		/* options of the program: listed once, not by each command */
@@ -129,10 +141,16 @@ enum opt_detail { OPT_SHORT, OPT_ALL, OPT_DETAIL__MAX };
 int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,
 	      struct opt_strv *ret_command, struct err *err);
 
+/* The error of a row with `refused`: its names, then the native way. -EINVAL. */
+int opt_refuse(const struct opt *o, struct err *err);
+
+/* The row of the long name @name, @len bytes, up to OPT_END; NULL if there is none. */
+const struct opt *opt_named(const struct opt *rows, const char *name, size_t len);
+
 /*
- * The reverse: everything that differs from @base, as words that opt_parse() takes ("--name=value"), each with its
- * NUL, in the order of the rows. @base has the layout of all the sets' conf and empty lists; NULL: all zeros. 0,
- * -ENOMEM, or -ENOTSUP for a row that is a function and for what no word undoes (a text or a count of @base).
+ * The reverse: every difference from @base, as words that opt_parse() takes ("--name=value"), each with its NUL, in
+ * the order of the rows. @base has the layout of all the sets' conf and empty lists; NULL: all zeros. 0, -ENOMEM, or
+ * -ENOTSUP for a row that is a function and for a text or count of @base that no word resets.
  */
 int opt_words(const struct opt_set *sets, size_t n_sets, const void *base, struct buf *out);
 
@@ -147,8 +165,7 @@ void opt_strv_fini(struct opt_strv *v);
 int opt_check(const struct opt_set *sets, size_t n_sets, struct err *err);
 
 /*
- * How many of argv[1..] are options of @sets, with their values: those that stand before the first word. Nothing is
- * stored.
+ * How many of argv[1..] are options of @sets, with their values, up to the first word. Stores nothing.
  */
 int opt_leading(const struct opt_set *sets, size_t n_sets, int argc, char **argv);
 

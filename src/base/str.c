@@ -96,19 +96,46 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len)
 	return w;
 }
 
-/* Number of leading bytes that need no escape: printable ASCII but the backslash. Usually all of them. */
-static size_t plain_span(const char *s, size_t len)
+/* The last eight bytes of a string, or all four to eight of a short one: some of them twice. */
+static uint64_t last_word(const char *s, size_t len)
 {
+	uint32_t low, high;
+	uint64_t word;
+
+	if (len >= sizeof(word)) {
+		memcpy(&word, s + len - sizeof(word), sizeof(word));
+		return word;
+	}
+	memcpy(&low, s, sizeof(low));
+	memcpy(&high, s + len - sizeof(high), sizeof(high));
+	return (uint64_t)high << 32 | low;
+}
+
+static bool is_plain_word(uint64_t word, char but)
+{
+	return str_word_is_plain(word, '\\') && str_word_is_plain(word, but);
+}
+
+size_t str_plain_span(const char *s, size_t len, char but)
+{
+	uint64_t word;
 	size_t n = 0;
 
-	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f && s[n] != '\\')
+	for (; len - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, s + n, sizeof(word));
+		if (!is_plain_word(word, but))
+			break;
+	}
+	if (len - n < sizeof(word) && len >= sizeof(uint32_t) && is_plain_word(last_word(s, len), but))
+		return len;
+	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f && s[n] != '\\' && s[n] != but)
 		n++;
 	return n;
 }
 
 int str_escape_buf(struct buf *b, const char *src, size_t len)
 {
-	size_t plain = plain_span(src, len);
+	size_t plain = str_plain_span(src, len, '\\');
 	char one[ESCAPE_MAX + 1];
 	int r = buf_add(b, src, plain);
 
@@ -126,6 +153,23 @@ int str_escape_buf(struct buf *b, const char *src, size_t len)
 		len -= used;
 	}
 	return 0;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
+int str_percent_decode(struct buf *b, const char *src, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const int high = src[i] == '%' && len - i > 2 ? hex_digit(src[i + 1]) : -1;
+		const int low = high < 0 ? -1 : hex_digit(src[i + 2]);
+
+		buf_add_char(b, low < 0 ? src[i] : (char)(high << 4 | low));
+		i += low < 0 ? 0 : 2;
+	}
+	return buf_error(b);
 }
 
 bool str_is_plain(const char *src, size_t len)
@@ -260,4 +304,15 @@ void str_near_offer(struct str_near *n, const char *candidate)
 		return;
 	n->best = candidate;
 	n->distance = distance;
+}
+
+const char *str_next_word(const char **list, size_t *ret_len)
+{
+	const char *word = *list;
+
+	if (!*word)
+		return NULL;
+	*ret_len = strcspn(word, ",");
+	*list = word + *ret_len + (word[*ret_len] == ',');
+	return word;
 }

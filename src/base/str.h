@@ -24,6 +24,20 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len);
 /* Appends the escaped text to @b. 0 or -ENOMEM. */
 int str_escape_buf(struct buf *b, const char *src, size_t len);
 
+/* Appends the text with each %XX as its byte, NUL included; a % without two hex digits stays. 0 or -ENOMEM. */
+int str_percent_decode(struct buf *b, const char *src, size_t len);
+
+/* Are all eight bytes of @word printable ASCII and none @but? */
+static inline bool str_word_is_plain(uint64_t word, char but)
+{
+	const uint64_t ones = 0x0101010101010101, high = ones << 7, other = word ^ ones * (unsigned char)but;
+
+	return !(((word - ones * 0x20) | word | (word + ones) | ((other - ones) & ~other)) & high);
+}
+
+/* Number of leading bytes that are printable ASCII, but the backslash and @but. Usually all of them. */
+size_t str_plain_span(const char *s, size_t len, char but);
+
 /* True if str_escape() would copy the string unchanged. */
 bool str_is_plain(const char *src, size_t len);
 
@@ -39,6 +53,9 @@ int str_to_duration_ns(const char *s, uint64_t *ret);
 
 /* "4096", "64k", "8M", "1G" (powers of 1024). */
 int str_to_bytes(const char *s, uint64_t *ret);
+
+/* The next word of a comma-separated list, which *list moves past; *ret_len its length. NULL at the end. */
+const char *str_next_word(const char **list, size_t *ret_len);
 
 /*
  * Edit distance of two short words: letters inserted, deleted or replaced, neighbours swapped. UINT_MAX if a word is

@@ -5,9 +5,9 @@
  */
 #include "bus/bus.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/macros.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 
@@ -84,6 +84,11 @@ void bus_unsubscribe(struct sub *s)
 	sweep(s->bus);
 }
 
+bool bus_is_used(const struct bus *b)
+{
+	return b->subs;
+}
+
 static void sub_call(struct sub *s, const struct event *ev)
 {
 	int r = s->o.event(s->o.ctx, ev);
@@ -103,5 +108,6 @@ void bus_publish(struct bus *b, struct event *ev)
 		if (!s->gone && !s->failed && filter_match(s->o.filter, ev))
 			sub_call(s, ev);
 	b->publishing--;
-	sweep(b);
+	if (unlikely(b->gone))
+		sweep(b);
 }

@@ -6,6 +6,8 @@
 #ifndef BUS_BUS_H
 #define BUS_BUS_H
 
+#include <stdbool.h>
+
 struct bus;
 struct event;
 struct filter;
@@ -24,6 +26,7 @@ void bus_free(struct bus *b);		/* and its subscribers; NULL is fine */
 
 /* NULL without memory. The subscription is freed by bus_unsubscribe(), also after it failed. */
 struct sub *bus_subscribe(struct bus *b, const struct sub_opts *o);
+bool bus_is_used(const struct bus *b);	/* has it a subscriber? */
 void bus_unsubscribe(struct sub *s);	/* NULL is fine */
 
 /* Sets ev->seq. Subscribers may unsubscribe or publish inside their event() callback. */

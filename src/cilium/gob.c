@@ -413,6 +413,8 @@ int gob_message(struct gob *g, const uint8_t *data, size_t len, struct arena *me
 	if (get_uint(&w.c) != cur_left(&w.c) || !cur_ok(&w.c))
 		return err_set(err, -EBADMSG, "gob: a message differs from its length");
 	id = get_int(&w.c);
+	if (id < -INT32_MAX) /* type ids are int32 */
+		return err_set(err, -EBADMSG, "gob: invalid type id %lld", (long long)id);
 	if (id < 0) {
 		r = define(g, -id, &w.c);
 		return r < 0 ? err_set(err, r, "gob: invalid or repeated definition of type %lld", (long long)-id)

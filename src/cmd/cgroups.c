@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "enrich/container.h"
+#include "container/container.h"
 
 int cgroups_mount(char *ret, size_t cap)
 {
@@ -33,7 +33,7 @@ int cgroups_mount(char *ret, size_t cap)
 
 struct search { const char *id; size_t id_len, mount_len; uint64_t *ret; size_t cap, n; };
 
-/* True: nothing below is looked at. */
+/* Returns true if nothing below needs a visit. */
 static bool visit(struct search *s, const FTSENT *e)
 {
 	char id[CONTAINER_ID_MAX];

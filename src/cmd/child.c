@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,11 +24,12 @@
 struct child {
 	const char *name;	/* borrowed: for messages */
 	pid_t pid;
-	int pidfd, go_fd, error_fd;	/* go: how it is held, and if by this, a byte that starts it; error: its
-					   errno, or nothing once exec succeeded */
-	bool traced;		/* it is held by ptrace() and not by go */
+	int pidfd, go_fd, error_fd;	/* go: holds the child until a byte starts it; error: its errno, or
+					 * end of file once exec succeeded */
+	bool traced;		/* held by ptrace() and not by `go` */
 	bool released, reaped;
 	int status;
+	const struct child_opts *opts;	/* borrowed; NULL = none */
 	struct map family;	/* u32 tgid -> u8 */
 };
 
@@ -37,7 +40,7 @@ void child_free(struct child *c)
 	cleanup_close(&c->go_fd);
 	if (c->pid > 0 && !c->released) {
 		if (c->pidfd >= 0)
-			child_signal(c, SIGKILL);	/* its number may be another's by now */
+			child_signal(c, SIGKILL);	/* its number may have been reused */
 		else
 			kill(c->pid, SIGKILL);
 		child_wait(c);
@@ -48,7 +51,7 @@ void child_free(struct child *c)
 	free(c);
 }
 
-/* ---- the new process: nothing but system calls ---- */
+/* ---- the new process: system calls only ---- */
 
 #define HELD_BY_PTRACE 'p'
 #define HELD_BY_PIPE 'r'
@@ -70,7 +73,25 @@ static void wait_to_be_released(int go_fd)
 		_exit(0);
 }
 
-static void wait_and_exec(int go_fd, int error_fd, const char *program, char **argv)
+/* Everything that the new process needs, made before the fork. */
+struct plan {
+	struct buf program;
+	char **argv, **envp;	/* envp NULL = the caller's */
+	bool as_user;
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	int n_groups;
+};
+
+static int become(const struct plan *p)
+{
+	if (!p->as_user)
+		return 0;
+	return setgroups((size_t)p->n_groups, p->groups) < 0 || setgid(p->gid) < 0 || setuid(p->uid) < 0 ? -1 : 0;
+}
+
+static void wait_and_exec(int go_fd, int error_fd, const struct plan *p)
 {
 	sigset_t none;
 	int e;
@@ -78,8 +99,10 @@ static void wait_and_exec(int go_fd, int error_fd, const char *program, char **a
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	wait_to_be_released(go_fd);
-	execvp(program, argv);
+	if (become(p) == 0) {
+		wait_to_be_released(go_fd);
+		execvpe(p->program.data, p->argv, p->envp ? p->envp : environ);
+	}
 	e = errno;
 	if (write(error_fd, &e, sizeof(e)) != sizeof(e))
 		_exit(126);
@@ -88,11 +111,8 @@ static void wait_and_exec(int go_fd, int error_fd, const char *program, char **a
 
 /* ---- its parent ---- */
 
-/*
- * Resolves @name as execvp() does. The parent resolves it, so that failed attempts do not appear as calls of the
- * command. If no file is found, execvp() reports the error.
- */
-static void find_program(const char *name, struct buf *out)
+/* The parent resolves the name, so that failed attempts do not appear as calls of the command. */
+void child_find_program(const char *name, struct buf *out)
 {
 	const char *path = getenv("PATH");
 	struct stat st;
@@ -117,11 +137,11 @@ static char **copy_argv(const struct opt_strv *command)
 	char **argv = calloc(command->len + 1, sizeof(*argv));
 
 	for (size_t i = 0; argv && i < command->len; i++)
-		argv[i] = (char *)command->items[i];	/* exec takes what it does not change */
+		argv[i] = (char *)command->items[i];	/* execve() does not modify them */
 	return argv;
 }
 
-/* Returns once the child waits, or will. From its first moment on a maker that dies takes it along. */
+/* Returns once the child waits or is about to. The child dies with its parent from its first moment on. */
 static int hold_child(struct child *c)
 {
 	int status;
@@ -137,51 +157,175 @@ static int hold_child(struct child *c)
 	return c->reaped ? -ECHILD : 0;
 }
 
-static int fork_child(struct child *c, char **argv, int go_fd, int error_fd)
+static void plan_fini(struct plan *p)
 {
-	_cleanup_(buf_fini) struct buf program = { 0 };
+	buf_fini(&p->program);
+	free(p->argv);
+	free(p->envp);
+	free(p->groups);
+}
 
-	find_program(argv[0], &program);
-	if (buf_error(&program) < 0)
-		return buf_error(&program);
+/* Length of the name in "NAME=VALUE". */
+static size_t name_len(const char *var)
+{
+	return strcspn(var, "=");
+}
+
+/* Removes the variable that @var names, then adds it if it has a value. */
+static void set_variable(char **envp, size_t *n, const char *var)
+{
+	size_t len = name_len(var), kept = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (name_len(envp[i]) != len || memcmp(envp[i], var, len) != 0)
+			envp[kept++] = envp[i];
+	if (var[len])
+		envp[kept++] = (char *)var;	/* execve() does not modify it */
+	*n = kept;
+	envp[kept] = NULL;
+}
+
+static int plan_env(struct plan *p, const struct opt_strv *env)
+{
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	p->envp = calloc(n + env->len + 1, sizeof(*p->envp));
+	if (!p->envp)
+		return -ENOMEM;
+	memcpy(p->envp, environ, n * sizeof(*p->envp));
+	for (size_t i = 0; i < env->len; i++)
+		set_variable(p->envp, &n, env->items[i]);
+	return 0;
+}
+
+static int plan_user(struct plan *p, const char *user)
+{
+	const struct passwd *pw = getpwnam(user);
+
+	if (!pw)
+		return -EINVAL;
+	p->as_user = true;
+	p->uid = pw->pw_uid;
+	p->gid = pw->pw_gid;
+	getgrouplist(user, p->gid, NULL, &p->n_groups);
+	p->groups = calloc((size_t)p->n_groups + 1, sizeof(*p->groups));
+	if (!p->groups)
+		return -ENOMEM;
+	return getgrouplist(user, p->gid, p->groups, &p->n_groups) < 0 ? -EINVAL : 0;
+}
+
+static int plan_make(const struct opt_strv *command, const struct child_opts *o, struct plan *ret, struct err *err)
+{
+	int r = 0;
+
+	ret->argv = copy_argv(command);
+	if (!ret->argv)
+		r = -ENOMEM;
+	if (r >= 0 && o && o->env && o->env->len)
+		r = plan_env(ret, o->env);
+	if (r >= 0 && o && o->user)
+		r = plan_user(ret, o->user);
+	if (r == -EINVAL)
+		return err_set(err, r, "cannot run %s: unknown user %s", command->items[0], o->user);
+	child_find_program(command->items[0], &ret->program);
+	if (r >= 0)
+		r = buf_error(&ret->program);
+	return r < 0 ? err_errno(err, r, "cannot run %s", command->items[0]) : 0;
+}
+
+int child_become(const struct opt_strv *command, const struct child_opts *o, struct err *err)
+{
+	_cleanup_(plan_fini) struct plan plan = { 0 };
+	int r = plan_make(command, o, &plan, err);
+	sigset_t none;
+
+	if (r < 0)
+		return r;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	if (become(&plan) == 0)
+		execvpe(plan.program.data, plan.argv, plan.envp ? plan.envp : environ);
+	return err_errno(err, -errno, "cannot run %s", command->items[0]);
+}
+
+static int fork_child(struct child *c, const struct plan *p, int go_fd, int error_fd)
+{
 	c->pid = fork();
 	if (c->pid < 0)
 		return -errno;
 	if (c->pid == 0) {
 		close(c->go_fd);
-		wait_and_exec(go_fd, error_fd, program.data, argv);
+		wait_and_exec(go_fd, error_fd, p);
 	}
+	if (c->opts && c->opts->ret_pid)
+		*c->opts->ret_pid = (uint32_t)c->pid;
 	c->pidfd = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	return c->pidfd < 0 ? -errno : hold_child(c);
 }
 
-int child_new(const struct opt_strv *command, struct child **ret, struct err *err)
+static int start_child(struct child *c, const struct plan *p)
 {
-	_cleanup_(child_freep) struct child *c = calloc(1, sizeof(*c));
-	_cleanup_free_ char **argv = copy_argv(command);
-	uint32_t tgid;
 	int go[2] = { -1, -1 }, error[2] = { -1, -1 }, r = 0;
 
-	if (!c || !argv) {
-		free(TAKE_PTR(c));
-		return err_errno(err, -ENOMEM, "cannot run %s", command->items[0]);
-	}
-	c->name = command->items[0];
-	c->pidfd = c->go_fd = c->error_fd = -1;
-	map_init(&c->family, sizeof(uint32_t), sizeof(uint8_t));
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(error, O_CLOEXEC) < 0)
 		r = -errno;
 	c->go_fd = go[1];
 	c->error_fd = error[0];
 	if (r >= 0)
-		r = fork_child(c, argv, go[0], error[1]);
+		r = fork_child(c, p, go[0], error[1]);
 	cleanup_close(&go[0]);
 	cleanup_close(&error[1]);
+	return r;
+}
+
+static struct child *child_alloc(void)
+{
+	struct child *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->pidfd = c->go_fd = c->error_fd = -1;
+	map_init(&c->family, sizeof(uint32_t), sizeof(uint8_t));
+	return c;
+}
+
+int child_new(const struct opt_strv *command, const struct child_opts *o, struct child **ret, struct err *err)
+{
+	_cleanup_(child_freep) struct child *c = child_alloc();
+	_cleanup_(plan_fini) struct plan plan = { 0 };
+	uint32_t tgid;
+	int r;
+
+	if (!c)
+		return err_errno(err, -ENOMEM, "cannot run %s", command->items[0]);
+	r = plan_make(command, o, &plan, err);
+	if (r < 0)
+		return r;
+	c->name = command->items[0];
+	c->opts = o;
+	r = start_child(c, &plan);
 	tgid = (uint32_t)c->pid;
 	if (r >= 0 && !map_add(&c->family, &tgid, NULL))
 		r = -ENOMEM;
 	if (r < 0)
 		return err_errno(err, r, "cannot run %s", c->name);
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+int child_adopt(const struct opt_u32v *pids, struct child **ret)
+{
+	_cleanup_(child_freep) struct child *c = child_alloc();
+
+	if (!c)
+		return -ENOMEM;
+	c->released = c->reaped = true;
+	for (size_t i = 0; i < pids->len; i++)
+		if (!map_add(&c->family, &pids->items[i], NULL))
+			return -ENOMEM;
 	*ret = TAKE_PTR(c);
 	return 0;
 }
@@ -197,7 +341,7 @@ int child_release(struct child *c, struct err *err)
 	cleanup_close(&c->go_fd);
 	c->go_fd = -1;
 	do
-		n = read(c->error_fd, &e, sizeof(e));	/* ends with the exec */
+		n = read(c->error_fd, &e, sizeof(e));	/* closed by a successful exec */
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(e))
 		return 0;
@@ -227,8 +371,11 @@ int child_wait(struct child *c)
 
 	while (!c->reaped && waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (!c->reaped)
+	if (!c->reaped) {
 		c->status = WIFSIGNALED(status) ? CMD_BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
+		if (c->opts && c->opts->ret_wait)
+			*c->opts->ret_wait = status;
+	}
 	c->reaped = true;
 	return c->status;
 }
@@ -244,17 +391,16 @@ static bool read_number(const struct event *ev, const char *name, uint64_t *ret)
 }
 
 /*
- * A number is its process's until the kernel gives it to another: what a process does while it ends, and what comes
- * late, is its own.
+ * A pid belongs to its process until the kernel reuses it: events during and after its exit still count as its own.
  */
 static void learn(struct child *c, const struct event *ev)
 {
-	uint64_t maker = 0;
+	uint64_t parent = 0;
 	uint32_t tgid = ev->tgid, from;
 
-	if (!read_number(ev, "task.maker", &maker) || !maker)
+	if (!read_number(ev, "task.maker", &parent) || !parent)
 		return;
-	from = (uint32_t)maker;
+	from = (uint32_t)parent;
 	if (map_find(&c->family, &from))
 		map_add(&c->family, &tgid, NULL);
 	else
@@ -269,4 +415,9 @@ bool child_owns(struct child *c, const struct event *ev)
 	if (ev->desc->class == EVENT_STATE)
 		learn(c, ev);
 	return is_mine || map_find(&c->family, &tgid);
+}
+
+bool child_has(const struct child *c, uint32_t tgid)
+{
+	return map_find(&c->family, &tgid);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any command: its option rows, its help, its run.
+ * Common to all commands: option rows, help, run.
  */
 #include "cmd/cmd.h"
 
@@ -50,7 +50,7 @@ static bool is_taken_letter(const struct opt_set *sets, size_t n, char key)
 	return false;
 }
 
-/* In a dialect, rows of the sets before take names and letters from those of set @at. */
+/* In a dialect, its own rows (set @at) override names and letters of the sets before. */
 static struct opt *copy_rows(const struct cmd *cmd, const struct opt_set *sets, size_t at)
 {
 	const struct opt *rows = sets[at].opts;
@@ -93,14 +93,14 @@ int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets)
 		cmd_free_sets(ret_sets, (int)i);
 		return -ENOMEM;
 	}
-	if (opt_check(ret_sets, n, &err) < 0) { /* two sets share a name or letter: a mistake in the tables */
+	if (opt_check(ret_sets, n, &err) < 0) { /* two sets share a name or letter: a bug in the tables */
 		log_error("%s: %s", cmd->name, err.msg);
 		abort();
 	}
 	return (int)n;
 }
 
-/* Where @name or @letter stands in front of "--"; 0 = nowhere. */
+/* Position of @name or @letter before "--"; 0 = absent. */
 static int find_flag(int argc, char **argv, const char *name, const char *letter)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
@@ -138,8 +138,7 @@ static void add_examples(const struct cmd_example *e, size_t max, struct buf *b)
 	}
 }
 
-/* Paragraphs of @text at 80 columns. */
-static void add_wrapped(struct buf *b, const char *text)
+void cmd_add_wrapped(struct buf *b, const char *text)
 {
 	size_t at = 0;
 
@@ -174,7 +173,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 		   *cmd->args ? " " : "", cmd->args);
 	if (detail == OPT_ALL) {
 		buf_add_char(&b, '\n');
-		add_wrapped(&b, cmd->doc);
+		cmd_add_wrapped(&b, cmd->doc);
 	}
 	add_examples(cmd->examples, detail == OPT_ALL ? SIZE_MAX : EXAMPLES_SHORT, &b);
 	opt_help(sets, (size_t)n, detail, &b);
@@ -187,7 +186,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 
 /* ---- the run ---- */
 
-/* --help and --version are answers, not mistakes, wherever they stand. */
+/* --help and --version take effect anywhere on the line, even beside errors. */
 static bool answer(const struct cmd *cmd, int argc, char **argv, int *ret_status)
 {
 	int help = find_flag(argc, argv, "--help", "-h");

@@ -19,6 +19,7 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 
 #define CMD_MAX_SETS 8
 
+struct buf;
 struct cmd;
 
 /* The command line without its options. */
@@ -36,22 +37,21 @@ struct cmd {
 	const char *args;		/* "[FILTER WORDS]" */
 	const char *doc;		/* paragraphs separated by an empty line, for the man page */
 	const struct cmd_example *examples;	/* up to a row with line NULL; may be NULL */
-	/* Instead of all below: takes argv as it is, from its own name on. */
+	/* Replaces the members below: gets argv unchanged, starting at its own name. */
 	int (*main)(int argc, char **argv, char *line);
 	size_t conf_size;
-	bool dialect; /* of another tool: its rows take the place of common ones */
+	bool dialect; /* another tool's command: its rows override the common ones */
 	/* Sets defaults in @conf (zeroed) and lists the option sets. Returns their number, <= CMD_MAX_SETS. */
 	size_t (*sets)(void *conf, struct opt_set *ret_sets);
 	/* Returns an exit status. */
 	int (*run)(void *conf, const struct cmd_words *w);
 };
 
-const struct cmd *cmd_find(const struct cmd *const *all, const char *name); /* NULL: there is none */
+const struct cmd *cmd_find(const struct cmd *const *all, const char *name); /* NULL if it does not exist */
 
 /*
- * The option sets of @cmd; @conf may be NULL (help). The rows are the caller's: cmd_free_sets(). Returns the number
- * of
- * sets or -ENOMEM.
+ * The option sets of @cmd; @conf may be NULL (help). The caller frees the rows: cmd_free_sets(). Returns the number
+ * of sets or -ENOMEM.
  */
 int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets);
 void cmd_free_sets(struct opt_set *sets, int n);
@@ -62,6 +62,9 @@ int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char 
 /* --help: the options, with @detail OPT_ALL all texts; and --version. Both return an exit status. */
 int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out);
 int cmd_print_version(FILE *out, bool json);
+
+/* Appends the paragraphs of @text, wrapped at 80 columns. */
+void cmd_add_wrapped(struct buf *b, const char *text);
 
 /* Exit status for a negative errno: not permitted, usage or failure. */
 int cmd_exit_status(int error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which commands work on this host, and why not. Every hook of every probe is tried; a line is printed as soon as it
- * is known.
+ * Which commands work on this host, and why others do not. Tries every hook of every probe and prints each line as
+ * soon as it is known.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -47,27 +47,28 @@ enum verdict { WORKS, PARTLY, NOT, VERDICT__MAX };
 static const char *const verdict_names[] = { [WORKS] = "works", [PARTLY] = "partly", [NOT] = "not" };
 _Static_assert(ARRAY_SIZE(verdict_names) == VERDICT__MAX, "a name per verdict");
 
-/* The commands of each probe; all of them need proc as well. */
+/* The commands of each probe; all of them also need proc. */
 static const struct { const char *probe, *commands[6];
 } users[] = {
 	{ "net", { "monitor", "capture", "flows", "counters", "policy" } },
 	{ "cpu", { "profile" } },
 	{ "sys", { "syscalls" } },
 	{ "gohttp2", { "rpc" } },
+	{ "call", { "rpc --source socket" } },
 };
 
 /* Hooks of one probe. */
 struct tally {
 	unsigned n[HOOK__MAX];
-	char why[400];		/* of the first that does not work */
+	char why[400];		/* of the first failed hook */
 };
 
 struct report {
 	const struct doctor_conf *conf;
 	const char *probe;
 	struct buf out;
-	struct tally proc, now;		/* of proc, and of the probe at hand */
-	bool failed;			/* some hook, or the whole check */
+	struct tally proc, now;		/* of proc, and of the current probe */
+	bool failed;			/* of some hook, or of the whole check */
 	bool unwritten;
 };
 
@@ -77,7 +78,7 @@ static void json_member(struct buf *b, const char *key, const char *value)
 	json_string(b, value, strlen(value));
 }
 
-/* Lines appear as they are known. */
+/* Print lines as they become known. */
 static void flush_lines(struct report *rep)
 {
 	rep->unwritten |= fwrite(rep->out.data, 1, rep->out.len, stdout) != rep->out.len || fflush(stdout);
@@ -138,7 +139,7 @@ static void add_command(struct report *rep, const char *name, enum verdict v, co
 	flush_lines(rep);
 }
 
-/* The commands of the probe at hand; @failure NULL: by its hooks and those of proc. */
+/* The commands of the current probe; @failure NULL: depends on its hooks and those of proc. */
 static void add_commands(struct report *rep, const char *failure)
 {
 	unsigned ok = rep->now.n[HOOK_OK] + rep->proc.n[HOOK_OK];
@@ -157,7 +158,7 @@ static void add_commands(struct report *rep, const char *failure)
 			add_command(rep, users[i].commands[k], v, why);
 }
 
-/* First line of a small file, "" when it cannot be read. */
+/* First line of a small file, "" if it cannot be read. */
 static void read_line(const char *path, char *buf, size_t cap)
 {
 	_cleanup_fclose_ FILE *f = fopen(path, "re");
@@ -197,7 +198,7 @@ static void add_host(struct report *rep, const char *btf)
 		buf_printf(&rep->out, "perf_event_paranoid is %s.\n", paranoid);
 }
 
-/* Nothing can be tried: the same reason for every command. */
+/* No hook can be tried: the same reason for every command. */
 static void add_failure(struct report *rep, const char *why)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Help and man pages. All of it is derived: nothing here names an option or a command.
+ * Help and man pages, derived from the rows: no option or command is named here.
  */
 #include "cmd/help.h"
 
@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon/agent_rows.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "source/source.h"
@@ -39,7 +40,7 @@ int help_all(const struct cmd *const *all, FILE *out)
 	return put(&b, out);
 }
 
-/* ---- topics that are tables of the program ---- */
+/* ---- topics from the program's tables ---- */
 
 static void list_fields(struct buf *b, const struct field *fields, size_t n)
 {
@@ -47,7 +48,7 @@ static void list_fields(struct buf *b, const struct field *fields, size_t n)
 		buf_printf(b, "    %-22s %s\n", fields[i].name, fields[i].doc);
 }
 
-static int help_events(FILE *out)
+int help_print_events(FILE *out)
 {
 	struct pipeline *p = NULL;
 	struct loop *loop = loop_new();
@@ -95,7 +96,8 @@ static int help_filter(FILE *out)
 			"A check on a word that an event lacks is false.\n\n"
 			"Examples:\n"
 			"  proc.name=nginx and drop.reason in (NO_SOCKET, TCP_CSUM)\n"
-			"  net.iface glob 'veth*' and not fd.ip=10.0.0.0/8\n\n"
+			"  net.iface glob 'veth*' and not fd.ip=10.0.0.0/8\n"
+			"  evt.type=cpu.block and stack.function glob 'runtime.gc*'\n\n"
 			"sonde help events lists the words. Packet words (trailing words of monitor) are those of\n"
 			"pcap-filter(7).\n");
 	return put(&b, out);
@@ -114,12 +116,23 @@ static int help_options(FILE *out)
 	return put(&b, out);
 }
 
+static int help_recording(FILE *out)
+{
+	const struct opt_set set = { .title = "Rows of agent.conf that are no options, without dashes",
+				     .opts = agent_rows_file };
+	struct buf b = { 0 };
+
+	opt_help(&set, 1, OPT_ALL, &b);
+	return put(&b, out);
+}
+
 static const struct { const char *name; int (*print)(FILE *out); const char *what;
 } topics[] = {
-	{ "events", help_events, "every event type with its filter words" },
+	{ "events", help_print_events, "every event type with its filter words" },
 	{ "filter", help_filter, "the filter language" },
 	{ "options", help_options, "the global options" },
 	{ "outputs", help_outputs, "output formats and the files that can be read" },
+	{ "recording", help_recording, "recording by the agent: rows of agent.conf" },
 };
 
 /* ---- man pages ---- */
@@ -151,7 +164,7 @@ static void add_paragraphs(struct buf *b, const char *doc)
 		size_t len = end ? (size_t)(end - doc) : strlen(doc);
 		char *one = strndup(doc, len);
 
-		if (!first)	/* a heading begins a paragraph by itself */
+		if (!first)	/* a heading starts its own paragraph */
 			buf_add_str(b, ".PP\n");
 		first = false;
 		if (one)
@@ -249,7 +262,8 @@ static int help_run(void *conf, const struct cmd_words *w)
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
 		if (!strcmp(topics[i].name, w->words.items[0]))
 			return topics[i].print(stdout);
-	log_error("no help on %s; topics are the commands and events, filter, options, outputs", w->words.items[0]);
+	log_error("no help on %s; topics are the commands and events, filter, options, outputs, recording",
+		  w->words.items[0]);
 	return CMD_USAGE;
 }
 

@@ -12,4 +12,7 @@ struct cmd;
 /* @all: every command. Returns an exit status. */
 int help_all(const struct cmd *const *all, FILE *out);
 
+/* Every event type with its fields. Returns an exit status. */
+int help_print_events(FILE *out);
+
 #endif

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define NAMESPACES_MAX 256	/* a look at all of them must stay short */
+#define NAMESPACES_MAX 256	/* keep a pass over all of them short */
 
 struct netns {
 	uint64_t inode, packets;
@@ -32,7 +32,7 @@ static uint64_t inode_of(const char *pid)
 	return stat(path, &st) < 0 ? 0 : st.st_ino;
 }
 
-/* Received and sent packets: second and tenth number behind the colon of a line of /proc/PID/net/dev. */
+/* Received and sent packets: second and tenth number after the colon of a line of /proc/PID/net/dev. */
 #define DEV_NUMBERS "%*u %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64
 
 /* Of all interfaces. */

@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "base/units.h"
 
-#define PATIENCE_NS 500000000	/* for the last picture; once more after output was started */
+#define PATIENCE_NS 500000000	/* for the last picture; again after output was resumed */
 
 struct painter {
 	pthread_t thread;
@@ -65,7 +65,7 @@ static void *painter_main(void *arg)
 	return NULL;
 }
 
-/* Signals are the loop's. */
+/* Signals are handled by the loop's thread. */
 static int start(struct painter *p)
 {
 	sigset_t all, was;

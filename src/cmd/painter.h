@@ -14,15 +14,15 @@ struct painter;
 /* Runs in the thread and may block. @ctx belongs to the thread until painter_free(). */
 typedef void (*paint_fn)(void *ctx, const struct buf *picture);
 
-/* @paint NULL = the picture's bytes go to standard output. 0 or -errno. */
+/* @paint NULL = writes the picture's bytes to standard output. 0 or -errno. */
 int painter_new(paint_fn paint, void *ctx, struct painter **ret);
 
-/* Takes the content of @picture, which is empty or holds another picture's memory afterwards. */
+/* Takes the content of @picture and leaves it empty, or with the memory of another picture. */
 void painter_put(struct painter *p, struct buf *picture);
 
 /*
- * Waits a moment for the last picture. Output that Ctrl-S stopped is started for it. False if the terminal takes
- * nothing even then: the thread is left to the end of the process, with @ctx. NULL is fine.
+ * Waits briefly for the last picture, resuming output that Ctrl-S stopped. False if the terminal still accepts
+ * nothing: the thread then lives until the process exits, with @ctx. NULL is fine.
  */
 bool painter_free(struct painter *p);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The probes of this build and the events they make.
+ * The probes of this build and their event types.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The common part of every command that shows events. The only layer that speaks to the user about a run.
+ * The common part of every command that shows events. The only layer that reports a run to the user.
  */
 #include "cmd/run.h"
 
@@ -25,7 +25,10 @@
 #include "cmd/other_netns.h"
 #include "cmd/daemon/remote.h"
 #include "cmd/closing/run_end.h"
+#include "cmd/run_about.h"
+#include "cmd/run_query.h"
 #include "cmd/run_select.h"
+#include "cmd/run_store.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/filter/filter.h"
@@ -36,7 +39,11 @@
 #include "scap/render.h"
 #include "scap/schema.h"
 #include "scap/state/state.h"
+#include "store/store_writer.h"
+#include "sinks/otlp/otlp_signals.h"
 #include "sym/sym.h"
+
+#define FUNCTIONS "stack.function" /* word of filters that needs names of user functions */
 
 /* ---- one run ---- */
 
@@ -44,38 +51,64 @@ struct run_state {
 	const struct run_conf *conf;
 	const struct run_ops *spec;
 	struct pipeline *pipeline;
-	struct filter *filter;		/* --where, less what the kernel side decides here */
-	struct filter *whole;		/* all of it, when there is such a part; NULL = filter is that */
-	struct filter *of_sums;		/* what is left of it for events that count: NULL = filter */
-	struct run_select_push push;	/* of the filter, where the command pushes none itself */
+	struct filter *filter;		/* --where, without the parts decided in the kernel */
+	struct filter *whole;		/* the complete filter, if the kernel decides parts of it; NULL = filter is
+					 * complete */
+	struct filter *of_sums;		/* the part left to user space for summed events: NULL = filter */
+	struct run_select_push push;	/* pushed parts of the filter, unless the command pushes its own */
 	struct format *print;		/* --format with fields, or another tool's line */
 	int signal;			/* that ended the run, 0 = none */
-	struct child *child;		/* of "--"; NULL = none */
+	struct child *child;		/* of the command after "--"; NULL = none */
+	struct child *adopted;		/* of conf->trees; NULL = none */
 	struct sched_boost sched_boost; /* at the start and at the end */
 	struct loop *loop;
-	struct client *agent;		/* whose records are shown; NULL = own probes, or a file */
-	struct other_netns *others;	/* for a command that watches its own network namespace; NULL = none */
+	struct client *agent;		/* agent whose records are shown; NULL = own probes, or a file */
+	struct other_netns *others;	/* for a command that observes only its own network namespace; NULL = none */
+	struct run_about about;		/* of a recording */
 };
 
-/* Events of state are shown only where the filter names their type. */
-static bool is_shown(const struct run_state *s, const struct event_desc *d)
+/* State events, and those of a recording that other commands read, are shown only if the filter names their type. */
+static bool is_shown(struct run_state *s, const struct event_desc *d)
 {
-	return d->class == EVENT_DATA || filter_eval_names_type(s->whole ? s->whole : s->filter, d);
+	const bool is_mine = !s->conf->read || run_about_shows(&s->about, s->spec->reads, d);
+
+	return (d->class == EVENT_DATA && is_mine) || filter_eval_names_type(s->whole ? s->whole : s->filter, d);
 }
 
-/* The whole of what the user asked to see, in the order of cost. */
+/* The processes that are selected with their descendants; NULL = none. */
+static struct child *family_of(const struct run_state *s)
+{
+	return s->child && !(s->spec->child && s->spec->child->aside) ? s->child : s->adopted;
+}
+
+/* The complete selection, cheapest checks first. */
 static bool pass(void *ctx, const struct event *ev)
 {
-	const struct run_state *s = ctx;
-	/* these two learn from state events, so they see all */
-	bool is_mine = !s->child || child_owns(s->child, ev) || ev->desc->aggregate;
+	struct run_state *s = ctx;
+	struct child *family = family_of(s);
+	/* both learn from state events, so they must see all of them */
+	bool is_mine = !family || child_owns(family, ev) || ev->desc->aggregate;
 	bool is_wanted = !s->spec->pass || s->spec->pass(s->spec->pass_ctx, ev);
 
-	if (!is_shown(s, ev->desc) || !is_mine || !is_wanted)
+	if (!is_shown(s, ev->desc) || !is_mine || !is_wanted || !run_query_in_time(s->conf, ev))
 		return false;
 	if (ev->desc->aggregate)
 		return filter_match(s->of_sums ? s->of_sums : s->filter, ev);
 	return run_select_match(s->conf, ev) && filter_match(s->filter, ev);
+}
+
+/* Of the processes that -p or a command behind "--" selects, if any. */
+static bool is_recorded(void *ctx, const struct sonde_rec *r)
+{
+	const struct run_state *s = ctx;
+	const struct opt_u32v *pids = &s->conf->pids;
+
+	if (family_of(s))
+		return child_has(family_of(s), r->tgid);
+	for (size_t i = 0; i < pids->len; i++)
+		if (pids->items[i] == r->tgid)
+			return true;
+	return !pids->len;
 }
 
 static bool is_named(const char *name, const struct opt_strv *names)
@@ -91,20 +124,20 @@ static bool reads_other(const struct run_state *s)
 	return s->spec->input && (s->spec->input->socket || s->spec->input->source);
 }
 
-/* Can an event of this type come? Types that no probe makes are those of files and of the pipeline. */
+/* Can an event of this type occur? Other types come from files and from the pipeline. */
 static bool type_comes(const struct run_state *s, const struct event_desc *d)
 {
-	const struct probe_ops *maker = NULL;
+	const struct probe_ops *owner = NULL;
 
-	for (size_t i = 0; all_probes[i] && !maker; i++)
+	for (size_t i = 0; all_probes[i] && !owner; i++)
 		if (all_probes[i]->decoder->probe == d->type >> 8)
-			maker = all_probes[i];
-	if (!maker || s->conf->read || reads_other(s) || !strcmp(maker->name, "proc"))
+			owner = all_probes[i];
+	if (!owner || s->conf->read || reads_other(s) || !strcmp(owner->name, "proc"))
 		return true;
 	for (size_t i = 0; i < s->spec->n_probes; i++)
-		if (s->spec->probes[i].ops == maker)
+		if (s->spec->probes[i].ops == owner)
 			return true;
-	return is_named(maker->name, &s->conf->probes);
+	return is_named(owner->name, &s->conf->probes);
 }
 
 struct type_check {
@@ -112,7 +145,7 @@ struct type_check {
 	struct err *err;
 };
 
-/* A name that is one of captures too ("open") stands for those there. */
+/* A name that captures use too ("open") refers to the capture's type there. */
 static int check_type(void *ctx, const char *name, const struct event_desc *const *descs, size_t n)
 {
 	const struct type_check *c = ctx;
@@ -141,7 +174,7 @@ static int on_signal(void *ctx, int signo)
 {
 	struct run_state *s = ctx;
 
-	if (s->signal) {	/* asked twice: at once */
+	if (s->signal) {	/* second request: stop at once */
 		sched_boost_end(&s->sched_boost);
 		_exit(CMD_BY_SIGNAL + signo);
 	}
@@ -154,11 +187,22 @@ static int add_output(struct run_state *s, const char *text, const struct sink_o
 {
 	const char *path;
 	const struct sink_ops *ops = sink_of_output(text, s->conf->file_format, &path);
+	const struct sink_ops *signals[OTLP_SIGNALS];
+	size_t n;
+	int r = 0;
 
 	if (!ops)
 		return err_set(err, -EINVAL, "-o %s: unknown output format %.*s (sonde help outputs lists them)",
 			       text, (int)strcspn(text, ":"), text);
-	return pipeline_add_sink(s->pipeline, sink_for_tool(ops, s->conf->format), opts, path, err);
+	if (s->conf->read && ops->flags & SINK_FOLDER)
+		return err_set(err, -EINVAL,
+			       "-o %s: only a live run writes one; a replay has no right to create files", ops->name);
+	if (!path && ops->http_client_path)
+		path = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+	n = otlp_signals(sink_for_tool(ops, s->conf->format), path, s->spec->otlp, signals);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = pipeline_add_sink(s->pipeline, signals[i], opts, path, err);
+	return r;
 }
 
 static int add_outputs(struct run_state *s, const struct sink_opts *opts, struct err *err)
@@ -210,17 +254,33 @@ static int open_probes(struct run_state *s, const struct probe_env_opts *env, st
 			return err_set(err, -EINVAL, "--probe %s: this probe has a command of its own", ops->name);
 		all[n + i] = (struct pipeline_probe){ .ops = ops, .conf = ops->conf_default };
 	}
-	/* The scheduling boost of the start belongs to this thread, so this thread starts the probes then. */
+	/* The scheduling boost of the start is an attribute of this thread, so start the probes here. */
 	r = s->spec->nice ? 0 : pipeline_use_thread(s->pipeline, NULL, NULL, err);
 	return r < 0 ? r : pipeline_open_live(s->pipeline, env, all, n + more->len, err);
 }
 
-/* Agents decide about sums as well as this process does: with what no kernel side has decided. NULL = nothing. */
+/* Agents evaluate summed events like this process: with the parts that no kernel side decided. NULL = nothing. */
 static const char *sent_filter(struct run_state *s)
 {
+	if (filter_uses(s->filter, FUNCTIONS) || filter_uses(s->whole, FUNCTIONS))
+		return NULL;	/* names of functions are known here */
 	if (s->push.pids.len || s->push.comms.len)
 		return s->push.rest.len ? buf_str(&s->push.rest) : NULL;
 	return s->conf->where;
+}
+
+static int open_file(struct run_state *s, struct err *err)
+{
+	_cleanup_(run_query_fini) struct run_query q = { 0 };
+	int r = run_query_make(s->conf, s->filter, pipeline_registry(s->pipeline), &q);
+
+	if (r < 0)
+		return err_errno(err, r, "cannot read %s", s->conf->read);
+	pipeline_set_query(s->pipeline, &q.query);
+	pipeline_set_follows(s->pipeline, s->conf->follow);
+	r = pipeline_open_file(s->pipeline, s->conf->read, err);
+	pipeline_set_query(s->pipeline, NULL);
+	return r;
 }
 
 static int open_input(struct run_state *s, struct err *err)
@@ -231,6 +291,7 @@ static int open_input(struct run_state *s, struct err *err)
 		.ring_bytes = s->conf->ring_bytes,
 		.host_root = s->conf->host_root,
 		.btf = s->conf->btf,
+		.max_cpu_permille = s->spec->max_cpu_permille,
 	};
 	uint32_t tree;
 	int r;
@@ -243,14 +304,14 @@ static int open_input(struct run_state *s, struct err *err)
 		return 0;
 	}
 	if (s->conf->read)
-		return pipeline_open_file(s->pipeline, s->conf->read, err);
+		return open_file(s, err);
 	r = run_select_resolve(s->conf, &s->push, &sel, err);
 	if (r < 0)
 		return r;
 	r = remote_open(s->conf, s->spec, run_select_probe(sel), sent_filter(s), &s->agent, err);
 	if (r > 0) {
 		pipeline_open_agent(s->pipeline, s->agent);
-		/* The agent's instance may let more through; and cgroups of containers are looked up here only. */
+		/* The agent's instance may let more events through, and container cgroups are resolved only here. */
 		if (s->whole && !s->spec->sums) {
 			filter_free(s->filter);
 			s->filter = TAKE_PTR(s->whole);
@@ -259,10 +320,13 @@ static int open_input(struct run_state *s, struct err *err)
 	if (r != 0)
 		return r;
 	env.select = *run_select_probe(sel);
-	if (s->child) {
+	if (s->child && family_of(s) == s->child) {
 		tree = child_pid(s->child);
 		env.select.tree = &tree;
 		env.select.n_tree = 1;
+	} else if (s->adopted) {
+		env.select.tree = s->conf->trees.items;
+		env.select.n_tree = s->conf->trees.len;
 	}
 	return open_probes(s, &env, err);
 }
@@ -284,7 +348,7 @@ static int release_child(struct run_state *s, struct err *err)
 }
 
 /*
- * Somebody waits for the start. The priority comes after the fork of a command, and only with rights.
+ * Boost while the user waits for the start. The priority follows the fork of a command, and needs privileges.
  */
 static void hurry(struct run_state *s, bool forked)
 {
@@ -294,13 +358,13 @@ static void hurry(struct run_state *s, bool forked)
 		sched_boost_process(&s->sched_boost, s->spec->nice);
 }
 
-/* Somebody waits for the end from here on. */
+/* From here on the user waits for the end. */
 static void on_ending(void *ctx)
 {
 	hurry(ctx, false);
 }
 
-/* All is open; from here on bytes of others are decoded. */
+/* All files are open; decoding of untrusted bytes begins here. */
 static int give_up_rights(struct run_state *s, struct err *err)
 {
 	const struct run_input *input = s->spec->input;
@@ -310,7 +374,7 @@ static int give_up_rights(struct run_state *s, struct err *err)
 	return pipeline_give_up_rights(s->pipeline, err);
 }
 
-/* From the first probe to the last. */
+/* Between the first and the last probe. */
 static int start(struct run_state *s, struct err *err)
 {
 	int r;
@@ -319,7 +383,7 @@ static int start(struct run_state *s, struct err *err)
 	r = open_input(s, err);
 	sched_boost_end(&s->sched_boost);
 	if (r >= 0 && pipeline_stopping(s->pipeline))
-		return 0;	/* asked for while it started */
+		return 0;	/* requested during the start */
 	if (r >= 0 && s->child)
 		r = release_child(s, err);
 	if (r >= 0 && s->spec->started)
@@ -329,6 +393,18 @@ static int start(struct run_state *s, struct err *err)
 	return r;
 }
 
+/* The processes that are selected with their descendants. */
+static int make_family(struct run_state *s, struct err *err)
+{
+	const struct run_ops *spec = s->spec;
+
+	if (spec->command && spec->command->len)
+		return child_new(spec->command, spec->child, &s->child, err);
+	if (s->conf->trees.len && child_adopt(&s->conf->trees, &s->adopted) < 0)
+		return err_errno(err, -ENOMEM, "cannot select the processes");
+	return 0;
+}
+
 static int run_pipeline(struct run_state *s, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -336,8 +412,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		.latency_ns = c->latency_ns, .max_events = c->count, .duration_ns = c->duration_ns,
 		.ending = on_ending, .ending_ctx = s,
 	};
-	int r = s->spec->command && s->spec->command->len ? child_new(s->spec->command, &s->child, err) : 0;
 	uint64_t began_ns;
+	int r = make_family(s, err);
 
 	if (r >= 0 && s->spec->setup)
 		r = s->spec->setup(s->spec->started_ctx, s->loop, s->pipeline, err);
@@ -354,12 +430,14 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	r = pipeline_run(s->pipeline, &limits, err);
 	sched_boost_end(&s->sched_boost);
 	if (r == -ENODATA && c->read) {
-		log_warn("%s", err->msg);	/* what is whole of it was shown */
+		log_warn("%s", err->msg);	/* all complete records were shown */
 		r = 0;
 	}
 	if (r != -EPIPE)
 		run_end_say(s->pipeline, &(struct run_end){ .conf = c, .spec = s->spec, .others = s->others,
 							    .ran_ns = clock_boot_ns() - began_ns });
+	if (r != -EPIPE && c->read && !c->quiet && s->spec->unit && !pipeline_shown(s->pipeline))
+		run_about_say(&s->about, c, s->spec->unit);
 	return r;
 }
 
@@ -367,18 +445,25 @@ static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
 {
 	const struct sym_opts *asked = s->spec->stacks ? s->spec->stacks->symbols : NULL;
 	struct sym_opts o = asked ? *asked : (struct sym_opts){ 0 };
+	const bool words = filter_uses(s->filter, FUNCTIONS);
 	int r;
 
-	if (!asked && !s->conf->symbols)
+	if (!asked && !s->conf->symbols && !words)
 		return 0;
 	o.live = !s->conf->read;
 	o.host_root = s->conf->host_root;
+	if (s->conf->read) {
+		o.files = s->conf->symfs ? SYM_FILES_BY_ID : SYM_FILES_NONE;
+		o.host_root = s->conf->symfs ? s->conf->symfs : o.host_root;
+	}
+	pipeline_set_names_first(s->pipeline, words);
 	r = pipeline_add_sym(s->pipeline, &o, err);
-	opts->sym = pipeline_sym(s->pipeline);
+	if (asked || s->conf->symbols)
+		opts->sym = pipeline_sym(s->pipeline);
 	return r;
 }
 
-/* The form of text lines, where it is not that of the event's type. */
+/* The format of text lines, unless the event's type provides it. */
 static int set_lines(struct run_state *s, struct sink_opts *opts, struct err *err)
 {
 	const struct run_conf *c = s->conf;
@@ -398,15 +483,22 @@ static int set_lines(struct run_state *s, struct sink_opts *opts, struct err *er
 	return 0;
 }
 
-/* Does anything the user asked for leave events out? */
+/* Does a requested option drop events? */
 static bool selects(const struct run_state *s)
 {
 	const struct run_conf *c = s->conf;
 
-	return c->where || s->spec->filter_text || c->pids.len || c->containers.len || c->cgroups.len || c->netns.len;
+	return c->where || s->spec->filter_text || c->since_ns || c->until_ns ||
+	       c->pids.len || c->containers.len || c->cgroups.len || c->netns.len;
 }
 
-/* Words that come from SEC_PARAMS want it made, whatever the outputs write. */
+/* May events of class DATA be refused? */
+static bool may_refuse(const struct run_state *s)
+{
+	return selects(s) || s->spec->pass || s->child || (s->conf->read && s->spec->reads);
+}
+
+/* Fields from SEC_PARAMS require that section, even if no output writes it. */
 static void tell_needs(struct run_state *s)
 {
 	bool words = filter_also(s->filter) || format_also(s->print);
@@ -418,7 +510,7 @@ static void tell_needs(struct run_state *s)
 		s->spec->needs(s->spec->needs_ctx, outputs, words, s->filter);
 }
 
-/* The events of a sum have no process: the kernel side has decided about the calls or packets in it. */
+/* Summed events have no process: the kernel has already filtered their calls or packets. */
 static int push_selection(struct run_state *s, struct err *err)
 {
 	int r = run_select_push_filter(s->conf, s->filter, &s->push);
@@ -460,13 +552,16 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 
 	if (r < 0)
 		return r;
+	pipeline_set_own_heap(s->pipeline);
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
 	if (r < 0)
 		return err_prefix(err, "--where");
 	r = check_types(s, err);
 	if (r < 0)
 		return r;
-	pipeline_set_filter(s->pipeline, pass, s);
+	pipeline_set_filter(s->pipeline, pass, s, !may_refuse(s));
+	pipeline_set_recorded(s->pipeline, is_recorded, s);
+	pipeline_set_reveal(s->pipeline, c->reveal);
 	r = set_lines(s, opts, err);
 	if (r < 0)
 		return r;
@@ -477,6 +572,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	opts->rotate = (struct sink_rotation){
 		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .events = c->rotate_events,
 		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump,
+		.closed = c->rotate_closed, .closed_ctx = c->rotate_closed_ctx,
 	};
 	opts->reg = pipeline_registry(s->pipeline);
 	opts->host = pipeline_host(s->pipeline);
@@ -494,6 +590,7 @@ static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 int run(const struct run_conf *c, const struct run_ops *spec)
 {
 	struct run_state s = { .conf = c, .spec = spec };
+	struct store_writer_opts store = spec->store ? *spec->store : (struct store_writer_opts){ 0 };
 	int status = 0;
 	struct sink_opts opts = {
 		.line = { .verbose = c->verbose,
@@ -509,11 +606,17 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 		.stack = spec->stacks ? spec->stacks->view : NULL,
 		.left_out = spec->stacks ? spec->stacks->left_out : NULL,
 		.wait = c->read,
+		.follows = c->follow,
+		.store = &store,
+		.redact = c->store.redact,
+		.pcap = c->pcap,
+		.gzip = c->gzip,
+		.both_sides = c->both_sides,
 		.ctx = spec->watcher_ctx,
 	};
 	struct loop *loop = loop_new();
 	struct err err = { 0 };
-	int r = loop ? 0 : err_errno(&err, -ENOMEM, "cannot make an event loop");
+	int r = loop ? run_store_limits(c, &store, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");
 
 	hurry(&s, !spec->command || !spec->command->len);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
@@ -534,6 +637,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	else if (r >= 0 && s.child)
 		status = child_wait(s.child);
 	child_free(s.child);
+	child_free(s.adopted);
 	if (spec->input && spec->input->opener && s.pipeline)
 		*spec->input->opener = pipeline_take_opener(s.pipeline);
 	pipeline_free(s.pipeline);
@@ -545,7 +649,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	run_select_push_fini(&s.push);
 	format_free(s.print);
 	loop_free(loop);
-	if (r == -EPIPE)	/* | head: a quiet end */
+	if (r == -EPIPE)	/* reader closed the pipe (| head): not an error */
 		return CMD_BY_SIGNAL + SIGPIPE;
 	if (r < 0) {
 		log_error("%s", err.msg);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The options that commands have in common: one table, one letter for each, the same meaning everywhere.
+ * The options that commands share: one table, the same letter and meaning everywhere.
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/run.h"
+#include "cmd/run_query.h"
+#include "cmd/run_store.h"
 #include "event/event.h"
 #include "scap/render.h"
 
@@ -20,13 +24,13 @@ static const char *const time_names[] = {
 };
 _Static_assert(ARRAY_SIZE(time_names) == TIME__MAX + 1, "a name per time mode");
 
-static const char *const color_names[] = {
+const char *const run_color_names[] = {
 	[RUN_COLOR_AUTO] = "auto",
 	[RUN_COLOR_ALWAYS] = "always",
 	[RUN_COLOR_NEVER] = "never",
 	NULL,
 };
-_Static_assert(ARRAY_SIZE(color_names) == RUN_COLOR__MAX + 1, "a name per colour mode");
+_Static_assert(ARRAY_SIZE(run_color_names) == RUN_COLOR__MAX + 1, "a name per colour mode");
 
 static const char *const data_names[] = {
 	[SCAP_BUFFER_DOTS] = "dots",	       [SCAP_BUFFER_ASCII] = "ascii",	[SCAP_BUFFER_HEX] = "hex",
@@ -81,6 +85,28 @@ static int on_rotate(void *conf, const char *arg, struct err *err)
 	return 0;
 }
 
+/* ---- times ---- */
+
+static int take_time(const char *name, const char *arg, int64_t *ret, struct err *err)
+{
+	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
+
+	if (run_query_time(arg, now_ns, ret) == 0)
+		return 0;
+	return err_set(err, -EINVAL, "--%s %s: expected a span that ends now (10m), a time (14:30:05, "
+		       "\"2026-11-24 14:30:05\"), @seconds or now", name, arg);
+}
+
+static int on_since(void *conf, const char *arg, struct err *err)
+{
+	return take_time("since", arg, &((struct run_conf *)conf)->since_ns, err);
+}
+
+static int on_until(void *conf, const char *arg, struct err *err)
+{
+	return take_time("until", arg, &((struct run_conf *)conf)->until_ns, err);
+}
+
 /* ---- the table ---- */
 
 #define ROW(member, ...) OPT_ROW(run_conf, member, __VA_ARGS__)
@@ -108,23 +134,25 @@ static const struct opt packet_select_opts[] = { PID_ROW, INTERFACE_ROW, WHERE_R
 	    .more = "a FILE whose suffix names a format is enough; may repeat"), \
 		ROW(write, "write", 'w', OPT_STR, "FILE", "write the recording format of this command", \
 		    .more = "pcapng for capture, scap for syscalls, rec for the others; - is standard output"), \
-		ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording or capture; - is stdin"), \
+		ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording, store or capture; - is stdin"), \
 		ROW(json, "json", 'j', OPT_BOOL, NULL, "one JSON object per line, as -o json"), \
 		OPT_CALL_ROW(on_rotate, "rotate", 0, "SPEC", "new file by size=100M,time=1h,events=N,files=N", \
 			     .more = "files=N overwrites the first of N files; % in FILE as in strftime(3)"), \
 		ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "more detail; -vv dissects packets"), \
 		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no progress and no summary on stderr"), \
-		ROW(color, "color", 0, OPT_ENUM, "WHEN", "colours in text", .names = color_names)
+		ROW(color, "color", 0, OPT_ENUM, "WHEN", "colours in text", .names = run_color_names)
 
-#define LINE_ROWS \
+#define FORMAT_ROW \
 	ROW(format, "format", 0, OPT_STR, "FORMAT", "lines as cilium, strace or sysdig, or by %fields", \
-	    .more = "%proc.name and the like are replaced by the field (sonde help events lists them)"), \
-		ROW(data, "data", 0, OPT_ENUM, "FORM", "packet and I/O bytes", .names = data_names), \
-		ROW(time, "time", 0, OPT_ENUM, "MODE", "time column", .names = time_names), \
+	    .more = "%proc.name and the like are replaced by the field (sonde help events lists them)")
+#define DATA_ROW ROW(data, "data", 0, OPT_ENUM, "FORM", "packet and I/O bytes", .names = data_names)
+#define TIME_ROWS \
+	ROW(time, "time", 0, OPT_ENUM, "MODE", "time column", .names = time_names), \
 		ROW(numeric, "numeric", 0, OPT_BOOL, NULL, "numbers instead of names")
 
 static const struct opt output_opts[] = { FILE_ROWS, OPT_END };
-static const struct opt line_output_opts[] = { FILE_ROWS, LINE_ROWS, OPT_END };
+static const struct opt line_output_opts[] = { FILE_ROWS, FORMAT_ROW, DATA_ROW, TIME_ROWS, OPT_END };
+static const struct opt no_bytes_output_opts[] = { FILE_ROWS, FORMAT_ROW, TIME_ROWS, OPT_END };
 
 static const struct opt end_opts[] = {
 	ROW(count, "count", 'n', OPT_U64, "COUNT", "stop after COUNT events"),
@@ -132,7 +160,7 @@ static const struct opt end_opts[] = {
 	OPT_END,
 };
 
-/* Of the program: accepted in front of the command too. */
+/* Global options: accepted before the command too. */
 static const struct opt global_opts[] = {
 	ROW(agent, "agent", 0, OPT_MAYBE, "PATH|no", "use the agent at PATH; no: load probes in this process",
 	    .more = "the default is the agent at /run/sonde/read.sock if it runs"),
@@ -143,6 +171,13 @@ static const struct opt global_opts[] = {
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME", "longest delay before an event is shown (default 50ms)"),
 	ROW(explain_filter, "explain-filter", 0, OPT_BOOL, NULL, "print what the kernel evaluates, and exit"),
 	ROW(probes, "probe", 0, OPT_STRV, "NAME", "load this probe too; may repeat (sonde probes lists them)"),
+	OPT_CALL_ROW(on_since, "since", 0, "TIME", "with -r: events from TIME on (10m ago, 14:30, @seconds)",
+		     .more = "also as \"2026-11-24 14:30:05\"; a store reads only the blocks around it"),
+	OPT_CALL_ROW(on_until, "until", 0, "TIME", "with -r: events up to TIME"),
+	ROW(follow, "follow", 0, OPT_BOOL, NULL, "with -r: wait for what is being written to a store"),
+	RUN_STORE_ROWS,
+	ROW(symfs, "symfs", 0, OPT_STR, "DIR", "with -r: also read files below DIR for names",
+	    .more = "only those with the build id of the recorded mapping; without it all names are the recording's"),
 	ROW(symbols, "symbols", 0, OPT_BOOL, NULL, "resolve addresses of user stacks in JSON"),
 	OPT_END,
 };
@@ -150,7 +185,8 @@ static const struct opt global_opts[] = {
 size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets)
 {
 	const struct opt *select = flags & RUN_PACKETS ? packet_select_opts : select_opts;
-	const struct opt *output = flags & RUN_LINES ? line_output_opts : output_opts;
+	const struct opt *lines = flags & RUN_NO_BYTES ? no_bytes_output_opts : line_output_opts;
+	const struct opt *output = flags & RUN_LINES ? lines : output_opts;
 
 	ret_sets[0] = (struct opt_set){ .title = "Select", .opts = select, .conf = c };
 	ret_sets[1] = (struct opt_set){ .title = "Output", .opts = output, .conf = c };
@@ -164,7 +200,7 @@ struct opt_set run_global_set(struct run_conf *c)
 	return (struct opt_set){ .title = "Global", .opts = global_opts, .conf = c, .global = true };
 }
 
-/* All of them must hold. One alone stays as it was written, for messages about it. */
+/* Joins them by "and". A single filter keeps its text, so messages quote it as typed. */
 static int join_filters(struct run_conf *c, const char *words, struct buf *mem)
 {
 	const size_t n = c->wheres.len + (c->where != NULL) + (words != NULL);
@@ -193,8 +229,19 @@ static int add_write(struct run_conf *c, const char *format, struct buf *mem)
 	return 0;
 }
 
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int run_settle(struct run_conf *c, const char *words, const char *format, struct run_texts *mem, struct err *err)
 {
+	if ((c->since_ns || c->until_ns) && !c->read)
+		return err_set(err, -EINVAL, "--since and --until select from a recording: -r names it");
+	if (c->follow && !is_folder(c->read))
+		return err_set(err, -EINVAL, "--follow waits for records of a store: -r DIR names it");
 	if (join_filters(c, words, &mem->where) < 0 || add_write(c, format, &mem->write) < 0)
 		return err_errno(err, -ENOMEM, "cannot take the options");
 	return 0;

@@ -77,7 +77,7 @@ static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
 	return 0;
 }
 
-/* "all" selects nothing: it says where to attach. */
+/* "all" does not select; it only chooses where to attach. */
 static int resolve_spaces(const struct run_conf *c, struct run_select *s, struct err *err)
 {
 	_cleanup_(net_ns_words_fini) struct net_ns_words words = { 0 };
@@ -135,7 +135,7 @@ static int check_pids(const struct run_conf *c, struct err *err)
 
 /* ---- from the filter ---- */
 
-#define COMM_MAX 15 /* the kernel's names are no longer */
+#define COMM_MAX 15 /* bytes: the kernel truncates names to this length */
 
 struct pushing {
 	const struct run_conf *conf;
@@ -168,7 +168,7 @@ static int push_ids(const struct filter_conjunct *c, struct opt_u32v *ids)
 	return 1;
 }
 
-/* One list of each kind. 1: the kernel decides this part, 0: user space does. */
+/* A single list of each kind. 1: the kernel decides this part, 0: user space does. */
 static int push_part(void *ctx, const struct filter_conjunct *c)
 {
 	struct pushing *p = ctx;
@@ -266,7 +266,7 @@ static bool same_path(const char *a, const char *b)
 	return !strcmp(a + strspn(a, "/"), b + strspn(b, "/"));
 }
 
-/* In a recording, namespaces and cgroups are compared by inode, id or the name that was recorded. */
+/* In a recording, namespaces and cgroups are compared by inode, id or recorded name. */
 static bool match_named(const struct opt_strv *want, const struct event *ev, uint32_t space, uint64_t key)
 {
 	const char *name = event_names_get(ev->names, space, key);
@@ -288,7 +288,7 @@ bool run_select_match(const struct run_conf *c, const struct event *ev)
 	if (c->containers.len && !match_container(c, ev))
 		return false;
 	if (!c->read)
-		return true; /* live: the kernel side has compared the rest */
+		return true; /* live: the kernel has compared the rest */
 	if (c->cgroups.len && !match_named(&c->cgroups, ev, SONDE_NAME_CGROUP, ev->keys.cgroup_id))
 		return false;
 	return !c->netns.len || match_named(&c->netns, ev, SONDE_NAME_NETNS, ev->keys.netns);

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SHORT_TURN_NS 100000	/* the least that the scheduler takes */
+#define SHORT_TURN_NS 100000	/* the scheduler's minimum */
 
 static int set(const struct sched_boost_sched *a)
 {
@@ -48,7 +48,7 @@ void sched_boost_begin(struct sched_boost *h)
 void sched_boost_end(struct sched_boost *h)
 {
 	if (h->raised && set(&h->before) < 0) {
-		h->before.runtime_ns = 0;	/* a kernel without turns of a length that is asked for */
+		h->before.runtime_ns = 0;	/* the kernel does not support slices */
 		set(&h->before);
 	}
 	h->raised = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Being let in before others: by a priority, and for moments as a real-time task.
+ * Scheduling ahead of other tasks: by priority, and briefly as a real-time task.
  */
 #ifndef CMD_SCHED_BOOST_H
 #define CMD_SCHED_BOOST_H
@@ -18,22 +18,22 @@ struct sched_boost_sched {
 };
 
 /*
- * Where the scheduler shares by sessions (sched_autogroup), as desktops have it, a priority counts among the
- * processes of one session only, so one busy program in each of twenty others leaves a tenth of a CPU. Real-time
- * tasks are not shared by session: this process, without its children, is one for the moments in which somebody
- * waits, the start and the end. That is an attribute of the process alone, so nothing of it outlives a SIGKILL.
+ * With sched_autogroup, as on desktops, a priority counts among the processes of a session only, so one busy program
+ * in each of twenty other sessions leaves this one a tenth of a CPU. Real-time tasks are not grouped by session: this
+ * process, without its children, is real-time for the short phases in which a user waits, the start and the end. The
+ * policy is an attribute of the process, so none of it outlives a SIGKILL.
  */
 struct sched_boost {
-	struct sched_boost_sched before; /* what to go back to */
+	struct sched_boost_sched before; /* the policy to restore */
 	bool raised;
 };
-void sched_boost_begin(struct sched_boost *h); /* nothing without rights, or where another policy was chosen */
+void sched_boost_begin(struct sched_boost *h); /* does nothing without privileges, or if another policy was set */
 void sched_boost_end(struct sched_boost *h);   /* may be called at any time */
 
 /*
- * In short turns, and ahead of others when @nice is not 0 (else at the priority that we have): a task that asks for
- * short turns is let in early when it wakes, for no more CPU time in all (Linux 6.12). Older kernels take the
- * priority alone; without rights all stays as it is. While @h is raised: from its end on.
+ * Requests short slices, and priority @nice if it is not 0 (else the current one): a task with short slices is
+ * scheduled earlier when it wakes, for the same total CPU time (Linux 6.12). Older kernels apply the priority alone;
+ * without privileges nothing changes. While @h is raised, takes effect at its end.
  */
 void sched_boost_process(struct sched_boost *h, int nice);
 

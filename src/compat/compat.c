@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde compat: which dialects exist, and the way into each.
+ * sonde compat: the dialects and their commands.
  */
 #include "compat/compat.h"
 
@@ -8,70 +8,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/run.h"
 
-static const struct dialect *const dialects[] = {
-	&dialect_hubble, &dialect_cilium_dbg, &dialect_sysdig, &dialect_strace, &dialect_profile_bpfcc,
-};
-
-static int list(FILE *out)
+/* @verb NULL: the first row of the tool. */
+static const struct dialect *find(const char *tool, const char *verb)
 {
-	fputs("sonde compat: command lines of other tools\n\nUsage: sonde compat TOOL [ARGUMENTS]\n\nTools:\n", out);
-	for (size_t i = 0; i < ARRAY_SIZE(dialects); i++) {
-		char name[64];
+	for (size_t i = 0; compat_dialects[i]; i++) {
+		const struct dialect *d = compat_dialects[i];
 
-		snprintf(name, sizeof(name), "%s%s%s", dialects[i]->tool, dialects[i]->verb ? " " : "",
-			 dialects[i]->verb ? dialects[i]->verb : "");
-		fprintf(out, "  sonde compat %-20s %s\n", name, dialects[i]->cmd->summary);
-	}
-	fputs("sonde compat TOOL --help lists the options of each.\n", out);
-	return CMD_OK;
-}
-
-static const struct dialect *find(const char *tool)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dialects); i++)
-		if (!strcmp(dialects[i]->tool, tool))
-			return dialects[i];
-	return NULL;
-}
-
-/* ---- options that are not honoured ---- */
-
-static const struct compat_load_error *load_error_of(const struct dialect *d, const char *arg)
-{
-	for (const struct compat_load_error *r = d->refused; r && (r->name || r->key); r++) {
-		size_t len = r->name ? strlen(r->name) : 0;
-
-		if (arg[0] == '-' && arg[1] == '-' && len && !strncmp(arg + 2, r->name, len) &&
-		    (!arg[2 + len] || arg[2 + len] == '='))
-			return r;
-		if (r->key && arg[0] == '-' && arg[1] == r->key)
-			return r;
+		if (!strcmp(d->tool, tool) && (!verb || (d->verb && !strcmp(d->verb, verb))))
+			return d;
 	}
 	return NULL;
 }
 
-/* @n: arguments that may be options. */
-static bool refuses(const struct dialect *d, int n, char **argv)
+/* A word that is none of the tool's verbs, or no word. Returns an exit status. */
+static int refuse_verb(const char *tool)
 {
-	for (int i = 1; i < n && strcmp(argv[i], "--") != 0; i++) {
-		const struct compat_load_error *r = load_error_of(d, argv[i]);
+	struct buf b = { 0 };
+	size_t n = 0;
 
-		if (!r)
-			continue;
-		log_error("sonde %s does not take %s: %s", d->cmd->name, argv[i], r->instead);
-		return true;
-	}
-	return false;
+	for (size_t i = 0; compat_dialects[i]; i++)
+		if (!strcmp(compat_dialects[i]->tool, tool))
+			buf_printf(&b, "%ssonde %s", n++ ? ", " : "", compat_dialects[i]->cmd->name);
+	log_error(n > 1 ? "commands of %s here: %s" : "of %s there is one command here: %s", tool, buf_str(&b));
+	buf_fini(&b);
+	return CMD_USAGE;
 }
 
 /* ---- the run ---- */
 
-/* How many arguments, argv[0] included, are options of the dialect and their values. */
+/* Number of arguments, argv[0] included, that are options of the dialect and their values. */
 static int count_options(const struct dialect *d, int argc, char **argv)
 {
 	struct opt_set sets[CMD_MAX_SETS];
@@ -84,15 +54,13 @@ static int count_options(const struct dialect *d, int argc, char **argv)
 	return found;
 }
 
-/* The command begins at the first word: a "--" goes in front of it. */
+/* The command starts at the first word: inserts "--" before it. */
 static int run_with_command(const struct dialect *d, int argc, char **argv, char *line)
 {
 	int at = count_options(d, argc, argv), n = argc;
 	_cleanup_free_ char **args = NULL;
 	static char end[] = "--";
 
-	if (refuses(d, at + (at < argc && argv[at][0] == '-'), argv))
-		return CMD_USAGE;
 	args = calloc((size_t)argc + 2, sizeof(*args));
 	if (!args) {
 		log_error("out of memory");
@@ -109,40 +77,49 @@ static int run_with_command(const struct dialect *d, int argc, char **argv, char
 
 static int run_dialect(const struct dialect *d, int argc, char **argv, char *line)
 {
-	if (d->first_word_ends)
-		return run_with_command(d, argc, argv, line);
-	if (refuses(d, argc, argv))
-		return CMD_USAGE;
-	return cmd_run(d->cmd, NULL, argc, argv, line);
+	int end = d->first_word_ends ? count_options(d, argc, argv) : argc;
+
+	/* a word behind options that take no value, or the first of the arguments that are not options */
+	for (int i = 1; i < argc && i <= end && strcmp(argv[i], "--") != 0; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return compat_print_help(d, stdout);
+	return d->first_word_ends ? run_with_command(d, argc, argv, line) : cmd_run(d->cmd, NULL, argc, argv, line);
+}
+
+static bool is_asked(const char *arg, const char *name, const char *letter)
+{
+	return !strcmp(arg, name) || !strcmp(arg, letter);
 }
 
 static int compat_main(int argc, char **argv, char *line)
 {
 	const struct opt_set global = run_global_set(NULL);
 	int n = opt_leading(&global, 1, argc, argv), at = n + 1;
-	const struct dialect *d = at < argc ? find(argv[at]) : NULL;
+	const struct dialect *d = at < argc ? find(argv[at], NULL) : NULL;
+	const char *verb = at + 1 < argc ? argv[at + 1] : "";
 
-	if (at >= argc)
-		return list(stdout);
-	if (!strcmp(argv[at], "--help") || !strcmp(argv[at], "-h"))
-		return list(stdout);
+	if (at >= argc || is_asked(argv[at], "--help", "-h"))
+		return compat_print_list(stdout);
+	if (is_asked(argv[at], "--json", "-j"))
+		return compat_print_rows(stdout);
 	if (!d) {
 		log_error("%s is not a dialect; sonde compat lists them", argv[at]);
 		return CMD_USAGE;
 	}
-	if (d->verb && (at + 1 >= argc || strcmp(argv[at + 1], d->verb) != 0)) {
-		log_error("of %s there is one command here: sonde %s", d->tool, d->cmd->name);
-		return CMD_USAGE;
-	}
+	if (d->verb && is_asked(verb, "--help", "-h"))
+		return compat_print_verbs(d->tool, stdout);
+	if (d->verb && !find(d->tool, verb))
+		return refuse_verb(d->tool);
+	d = d->verb ? find(d->tool, verb) : d;
 	at += d->verb != NULL;
-	/* global options go behind the name */
+	/* global options follow the name */
 	memmove(argv + at - n + 1, argv + 1, (size_t)n * sizeof(*argv));
 	return run_dialect(d, argc - at + n, argv + at - n, line);
 }
 
 static int compat_run(_unused_ void *conf, _unused_ const struct cmd_words *w)
 {
-	return list(stdout);
+	return compat_print_list(stdout);
 }
 
 static const struct cmd_example compat_examples[] = {
@@ -151,6 +128,7 @@ static const struct cmd_example compat_examples[] = {
 	{ "sonde compat strace -e trace=%file ls", "calls of a command that take paths" },
 	{ "sonde compat profile-bpfcc -f 10", "folded stacks of ten seconds" },
 	{ "sonde compat cilium-dbg monitor -t drop", "drops in Cilium's lines" },
+	{ "sonde compat perf record -F 99 -a -g -- sleep 10", "a recording for perf script and perf report" },
 	{ 0 },
 };
 
@@ -159,8 +137,8 @@ const struct cmd cmd_compat = {
 	.summary = "command lines of other tools",
 	.args = "TOOL [ARGUMENTS]",
 	.doc = "Runs sonde with the option names and letters of another tool. Options of the tool that sonde "
-	       "does not "
-	       "honour are refused by name, with the native option to use. Without a tool it lists the dialects.",
+	       "does not honour are refused by name, with the native way. Without a tool it lists the dialects; "
+	       "--json lists every option with its status. A program named sonde-TOOL runs the dialect of TOOL.",
 	.examples = compat_examples,
 	.main = compat_main,
 	.run = compat_run,

@@ -39,7 +39,7 @@ static bool is_cxx(const char *s)
 	return !strncmp(s, "_Z", 2) || !strncmp(s, "__Z", 3);
 }
 
-/* Legacy Rust names are C++ names that end in a hash; only the Rust side knows them from each other. */
+/* A legacy Rust name is a C++ name that ends in a hash; only the Rust demangler tells the two apart. */
 static bool unfold(const char *mangled, struct out *o)
 {
 	if (setjmp(o->full))

@@ -28,13 +28,14 @@
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-#define NOTES_MAX_BYTES (64u << 10)	/* of one section or segment of notes: a few hundred bytes in real files */
-#define NOTES_MAX 64			/* sections and segments looked at */
+#define NOTES_MAX_BYTES (64u << 10)	/* limit in bytes of one section or segment of notes; real files have a few
+					 * hundred */
+#define NOTES_MAX 64			/* limit of sections and segments searched */
 
-struct elf_loaded {		/* bytes that were asked for and are kept */
+struct elf_loaded {		/* bytes charged to the budget */
 	uint64_t off, size;	/* in the file */
-	bool inflated;		/* what the file has there is compressed */
-	const uint8_t *data;	/* owned unless the file is a buffer and they were not compressed */
+	bool inflated;		/* the file's data is compressed */
+	const uint8_t *data;	/* owned unless @e reads a buffer and the data is not compressed */
 	size_t len;
 };
 
@@ -83,7 +84,7 @@ static int read_fd(int fd, uint64_t off, uint8_t *buf, size_t len)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0) /* cut short since it was opened */
+		if (n == 0) /* file truncated since it was opened */
 			return -EBADMSG;
 		buf += n;
 		off += (uint64_t)n;
@@ -113,7 +114,7 @@ static const struct elf_loaded *find_loaded(const struct elf *e, uint64_t off, u
 	return NULL;
 }
 
-/* Keeps what @l says; on failure the bytes stay the caller's. */
+/* Takes ownership of the bytes of @l; on failure the caller keeps it. */
 static int keep(struct elf *e, const struct elf_loaded *l)
 {
 	if (vec_grow(&e->loaded) < 0)
@@ -135,7 +136,7 @@ int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret)
 	}
 	if (off > e->size || size > e->size - off)
 		return -EBADMSG;
-	if (e->fd < 0) { /* in place: nothing to keep */
+	if (e->fd < 0) { /* borrowed in place */
 		*ret = e->mem + off;
 		return 0;
 	}
@@ -179,7 +180,7 @@ static int inflate_zstd(const uint8_t *in, size_t in_len, uint8_t *out, size_t o
 	return ZSTD_isError(n) || n != out_len ? -EBADMSG : 0;
 }
 
-/* The header of a compressed section; moves @c to the compressed bytes. */
+/* Parses the header of a compressed section; moves @c to the compressed bytes. */
 static int read_chdr(const struct elf *e, struct cursor *c, uint32_t *ret_type, uint64_t *ret_size)
 {
 	*ret_type = cur_u32(c);
@@ -196,7 +197,7 @@ static int read_chdr(const struct elf *e, struct cursor *c, uint32_t *ret_type, 
 	return 0;
 }
 
-/* The header before SHF_COMPRESSED was: four letters and the size, highest byte first. */
+/* GNU's older header: "ZLIB" and the size, big endian. */
 static int read_zdebug(struct cursor *c, uint32_t *ret_type, uint64_t *ret_size)
 {
 	const uint8_t *magic = cur_bytes(c, 4);
@@ -206,7 +207,7 @@ static int read_zdebug(struct cursor *c, uint32_t *ret_type, uint64_t *ret_size)
 	return cur_ok(c) && !memcmp(magic, "ZLIB", 4) ? 0 : -EBADMSG;
 }
 
-/* @in: a compressed section as it stands in the file. */
+/* @in: the compressed section as read from the file. */
 static int inflate_section(struct elf *e, const uint8_t *in, size_t in_len, bool zdebug, struct elf_loaded *l)
 {
 	struct cursor c = cur_init(in, in_len);
@@ -250,7 +251,7 @@ static int load_inflated(struct elf *e, uint64_t off, uint64_t size, bool zdebug
 	}
 	if (off > e->size || size > e->size - off)
 		return -EBADMSG;
-	if (e->fd >= 0) { /* the compressed bytes are not kept, yet never more than the budget */
+	if (e->fd >= 0) { /* temporary: limited by the budget, not charged to it */
 		if (size > e->budget - e->used)
 			return -E2BIG;
 		in = copy = malloc(size ? (size_t)size : 1);
@@ -347,7 +348,7 @@ static void parse_section(struct cursor *c, bool is_64, struct elf_section *s, u
 	s->entsize = cur_word(c, is_64);
 }
 
-/* Counts that do not fit the file header stand in section 0. */
+/* Counts that overflow the file header are in section 0. */
 static int read_extended(const struct elf *e, struct header *h)
 {
 	uint8_t raw[sizeof(Elf64_Shdr)];
@@ -390,7 +391,7 @@ static void parse_phdr(struct cursor *c, bool is_64, struct elf_phdr *p)
 	p->seg.write = flags & PF_W;
 }
 
-/* A whole table of @n entries, after it was found to be there and to fit the budget as @kept bytes per entry too. */
+/* Reads a table of @n entries. It must lie inside the file and, as @kept bytes per entry, fit the budget. */
 static int load_table(struct elf *e, uint64_t off, uint64_t n, size_t entry, size_t kept, const uint8_t **ret)
 {
 	int r;
@@ -439,7 +440,7 @@ static int read_phdrs(struct elf *e, const struct header *h)
 	return 0;
 }
 
-/* Index of the last NUL of a string table plus one: what starts below it ends inside the table. */
+/* Index of the last NUL of a string table plus one: a string that starts below it ends inside the table. */
 static size_t strings_end(const uint8_t *data, size_t len)
 {
 	const uint8_t *last = len ? memrchr(data, 0, len) : NULL;
@@ -447,7 +448,7 @@ static size_t strings_end(const uint8_t *data, size_t len)
 	return last ? (size_t)(last - data) + 1 : 0;
 }
 
-/* Names are indices until the table that they point into is known. */
+/* Names are offsets until their string table is found. */
 static int name_sections(struct elf *e, const struct header *h, const uint8_t *table)
 {
 	const struct elf_section *strings;
@@ -532,7 +533,7 @@ static int open_any(struct elf *e, size_t budget, struct elf **ret)
 
 int elf_open_fd(int fd, size_t budget, struct elf **ret)
 {
-	off_t size = lseek(fd, 0, SEEK_END);	/* not fstat(): a worker may not */
+	off_t size = lseek(fd, 0, SEEK_END);	/* the worker's seccomp filter forbids fstat() */
 	struct elf *e;
 
 	if (size < 0)

@@ -2,9 +2,9 @@
 /*
  * ELF files (System V ABI; 64 and 32 bit, little endian): headers, segments, sections on demand.
  *
- * The bytes are hostile. Input is an open descriptor, read with pread() only (a file truncated meanwhile gives
- * short reads, never a signal), or a buffer; never a path or a pid. What is loaded counts against a byte budget.
- * Runs in src/worker in production.
+ * Input is hostile. It is an open descriptor, read with pread() only (a file truncated meanwhile gives short reads,
+ * never a signal), or a buffer; never a path or a pid. Loaded bytes count against a budget. Production code calls
+ * this in src/worker only.
  */
 #ifndef ELF_ELF_H
 #define ELF_ELF_H
@@ -32,8 +32,11 @@ struct elf_section {
 	uint64_t entsize;
 };
 
-/* @budget: most bytes that all loaded sections take together. -EBADMSG no ELF we read, -E2BIG, -ENOMEM, -errno. */
-int elf_open_fd(int fd, size_t budget, struct elf **ret);	/* @fd is borrowed, its position moves */
+/*
+ * @budget: limit in bytes of all loaded sections together. -EBADMSG if the file is not a supported ELF, -E2BIG,
+ * -ENOMEM, -errno.
+ */
+int elf_open_fd(int fd, size_t budget, struct elf **ret);	/* @fd is borrowed; moves its offset */
 int elf_open_mem(const void *data, size_t len, size_t budget, struct elf **ret);	/* borrowed */
 void elf_free(struct elf *e);	/* NULL is fine */
 
@@ -41,34 +44,34 @@ uint16_t elf_machine(const struct elf *e);	/* EM_* */
 uint16_t elf_type(const struct elf *e);		/* ET_* */
 bool elf_is_64(const struct elf *e);
 uint64_t elf_entry(const struct elf *e);
-uint64_t elf_size(const struct elf *e);		/* bytes of the file when it was opened */
+uint64_t elf_size(const struct elf *e);		/* size of the file when it was opened */
 size_t elf_budget(const struct elf *e);		/* as passed to elf_open_*() */
 const struct elf_segment *elf_segments(const struct elf *e, size_t *ret_n);
 /* The first program header of a type (PT_GNU_EH_FRAME, PT_DYNAMIC, ...). -ENOENT. */
 int elf_segment_find(const struct elf *e, uint32_t type, struct elf_segment *ret);
 size_t elf_build_id(struct elf *e, uint8_t ret[ELF_BUILD_ID_MAX]);	/* bytes; 0 = none */
 
-/* -ENOENT when there is none. Names are those of the section headers. */
+/* -ENOENT if the section does not exist. Names come from the section headers. */
 int elf_section_find(const struct elf *e, const char *name, struct elf_section *ret);
 const struct elf_section *elf_sections(const struct elf *e, size_t *ret_n);
 
 /*
- * The section's bytes, loaded once, decompressed when SHF_COMPRESSED; owned by @e. -E2BIG beyond the budget,
- * -EBADMSG when they are not all there, -ENODATA for SHT_NOBITS.
+ * The section's bytes, loaded once, decompressed if SHF_COMPRESSED; owned by @e. -E2BIG beyond the budget, -EBADMSG
+ * if the file is truncated, -ENODATA for SHT_NOBITS.
  */
 int elf_section_data(struct elf *e, const struct elf_section *s, const uint8_t **ret, size_t *ret_len);
 
-/* The same for a range of the file, and for a ".zdebug_*" section, which Go compressed until 1.18. */
+/* The same for a range of the file, and for ".zdebug_*", the compressed sections of Go up to 1.18. */
 int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret);
 int elf_load_zdebug(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret, size_t *ret_len);
 
-/* Counts @len bytes that the caller allocates for this file. -E2BIG beyond the budget. */
+/* Charges @len bytes that the caller allocates for this file to the budget. -E2BIG beyond it. */
 int elf_charge(struct elf *e, uint64_t len);
 
-/* Copies bytes of the file out, uncounted. -EBADMSG when they are not all there. */
+/* Copies bytes of the file, not charged to the budget. -EBADMSG if the file is truncated. */
 int elf_read_at(const struct elf *e, uint64_t off, void *buf, size_t len);
 
-/* Bytes at a virtual address, out of the PT_LOAD that holds all of them; owned by @e, counted. */
+/* Bytes at a virtual address, from the PT_LOAD that holds all of them; owned by @e, charged to the budget. */
 int elf_vaddr_data(struct elf *e, uint64_t vaddr, size_t len, const uint8_t **ret);
 
 /* File offset to virtual address by the executable PT_LOAD that holds it, and back. -ENOENT. */

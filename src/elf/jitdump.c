@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One pass over the records; of each only the head and what is asked for is read, the code itself never.
+ * One pass over the records: reads each record's header and the fields that the query needs, never the code.
  *
  * Format: tools/perf/Documentation/jitdump-specification.txt of the kernel's sources.
  */
@@ -22,7 +22,7 @@
 #define MAGIC 0x4a695444u
 #define HEADER_BYTES 40u
 #define HEAD_BYTES 16u			/* of a record */
-#define LOAD_BYTES 40u			/* behind the head, before the name */
+#define LOAD_BYTES 40u			/* after the header, before the name */
 #define MOVE_BYTES 48u
 #define DEBUG_BYTES 16u
 #define DEBUG_MAX_BYTES (4u << 20)	/* lines of one function */
@@ -42,7 +42,7 @@ struct input {
 
 struct name_at {		/* in the file */
 	uint64_t off;
-	uint64_t len;		/* at most, with the NUL */
+	uint64_t len;		/* limit in bytes with the NUL */
 };
 
 struct jitdump {
@@ -50,9 +50,9 @@ struct jitdump {
 	const uint64_t *addrs;
 	size_t n;
 	struct symtab_hit *hits;
-	struct jitdump_line *lines;	/* NULL = not wanted */
+	struct jitdump_line *lines;	/* NULL = no lines requested */
 	struct map loads;		/* code index to struct name_at */
-	uint64_t debug_addr, debug_off, debug_len;	/* lines for the next load of that address; len 0 = none */
+	uint64_t debug_addr, debug_off, debug_len;	/* lines for the next load at that address; len 0 = none */
 	uint64_t covered;
 };
 
@@ -96,7 +96,7 @@ static int set_line(struct jitdump_line *l, const char *file, uint32_t line)
 	return l->file ? 0 : -ENOMEM;
 }
 
-/* The last entry at or before @addr; a name of "\xff" is that of the entry before. */
+/* The last entry at or before @addr; the name "\xff" repeats that of the previous entry. */
 static int find_line(struct cursor c, uint64_t count, uint64_t addr, struct jitdump_line *ret)
 {
 	const char *file = NULL, *best_file = NULL;
@@ -147,7 +147,7 @@ static int take_lines(struct jitdump *j, uint64_t start, size_t i)
 
 /* ---- records ---- */
 
-/* Code at [@start, @start + @size) has this name from now on. */
+/* Names the code at [@start, @start + @size) from here on. */
 static int take_code(struct jitdump *j, uint64_t start, uint64_t size, struct name_at at, bool loaded)
 {
 	int r = 0;
@@ -181,7 +181,7 @@ static int take_load(struct jitdump *j, uint64_t off, uint64_t len)
 
 	if (len < LOAD_BYTES || !read_at(&j->in, off, raw, sizeof(raw)))
 		return 0;
-	cur_skip(&c, 16);	/* ids of process and thread, address again */
+	cur_skip(&c, 16);	/* pid and tid, then the address again */
 	addr = cur_u64(&c);
 	size = cur_u64(&c);
 	index = cur_u64(&c);
@@ -206,7 +206,7 @@ static int take_move(struct jitdump *j, uint64_t off, uint64_t len)
 
 	if (len < MOVE_BYTES || !read_at(&j->in, off, raw, sizeof(raw)))
 		return 0;
-	cur_skip(&c, 24);	/* ids, address again, where it was */
+	cur_skip(&c, 24);	/* pid and tid, address, old address */
 	addr = cur_u64(&c);
 	size = cur_u64(&c);
 	index = cur_u64(&c);

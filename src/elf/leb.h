@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Numbers of variable length (DWARF 5, 7.6). Bits beyond 64 are dropped.
+ * LEB128, integers of variable length (DWARF 5, 7.6). Bits beyond 64 are dropped.
  */
 #ifndef ELF_LEB_H
 #define ELF_LEB_H
 
 #include "base/cursor.h"
 
-/* The value, how many bits of it were there (64 at the most) and its last byte. */
+/* The value, its number of bits (at most 64) and its last byte. */
 static inline uint64_t cur_leb_bits(struct cursor *c, unsigned *ret_bits, uint8_t *ret_last)
 {
 	uint64_t v = 0;

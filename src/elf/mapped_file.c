@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Opening in two steps: a descriptor that only names the file (O_PATH: no driver, no FIFO notices), and once that is
- * seen to be a regular file, one that reads. map_files: proc(5); openat2(2).
+ * Opens in two steps: O_PATH names the file without calling a driver or blocking on a FIFO; if it is a regular file,
+ * the second open reads. map_files: proc(5); openat2(2).
  */
 #include "elf/mapped_file.h"
 
@@ -19,8 +19,8 @@
 #include "base/cleanup.h"
 
 /*
- * The inode number alone is compared: overlay and btrfs mounts show user space another device than the kernel's
- * records have. It has to be the same path or the same address range besides.
+ * Compares the inode number alone: on overlay and btrfs mounts stat() reports another device than the kernel's
+ * records. Callers also require the same path or address range.
  */
 static int reopen(int path_fd, uint64_t ino)
 {
@@ -61,7 +61,7 @@ static bool same_name(const char *a, const char *b)
 	return a_len == b_len && !memcmp(a, b, a_len);
 }
 
-/* The process may have mapped something else there meanwhile: without an inode number the names must agree. */
+/* The process may have replaced the mapping at this address: without an inode number the names must agree. */
 static int open_range(int proc_fd, uint32_t tgid, const struct mapped_file *m)
 {
 	char link[80], target[PATH_MAX];

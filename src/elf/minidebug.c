@@ -14,7 +14,7 @@
 #include "base/macros.h"
 #include "elf/elf.h"
 
-/* xz -9 needs 65 MiB to unpack; what distributions use, 9. */
+/* xz -9 needs 65 MiB to unpack; distributions use at most 9 */
 #define UNPACK_MEMORY_BYTES (80ull << 20)
 
 /* Unpacks until the end of the stream or of the budget. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * MiniDebugInfo: symbols that distributions keep of stripped programs.
+ * MiniDebugInfo: function symbols that distributions ship with stripped programs.
  */
 #ifndef ELF_MINIDEBUG_H
 #define ELF_MINIDEBUG_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One pass over the text: a line that covers addresses which are asked for replaces what an older line said of them.
+ * One pass over the text: a later line that covers a requested address replaces the answer of an earlier one.
  *
- * Format: tools/perf/Documentation/jit-interface.txt of the kernel's sources; the 0x prefix is what OpenJDK writes.
+ * Format: tools/perf/Documentation/jit-interface.txt of the kernel's sources; OpenJDK writes the 0x prefix.
  */
 #include "elf/perfmap.h"
 
@@ -19,7 +19,7 @@
 #include "elf/symtab.h"
 
 #define CHUNK_BYTES (64u << 10)		/* longer lines are skipped */
-#define COVERED_MAX (1ull << 26)	/* pairs of line and address looked at */
+#define COVERED_MAX (1ull << 26)	/* limit of (line, address) pairs compared */
 
 struct perfmap {
 	const uint64_t *addrs;
@@ -36,7 +36,7 @@ static int hex_digit(uint8_t c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A number and the blanks behind it. */
+/* Parses a number and skips the blanks after it. */
 static bool parse_hex(struct cursor *c, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -81,7 +81,9 @@ static int take_line(struct perfmap *m, const uint8_t *line, size_t len)
 	return 0;
 }
 
-/* All whole lines; @last: what has no end is a line too. Returns the bytes taken or -errno. */
+/*
+ * Parses all complete lines; @last: an unterminated line at the end counts too. Returns the bytes consumed or -errno.
+ */
 static ssize_t take_lines(struct perfmap *m, const uint8_t *data, size_t len, bool last)
 {
 	size_t pos = 0;
@@ -125,7 +127,7 @@ int perfmap_lookup_mem(const void *data, size_t len, const uint64_t *addrs, size
 	return finish(&m, r < 0 ? (int)r : 0);
 }
 
-/* Where to begin: at a line's start among the last @budget bytes. */
+/* Offset to begin at: the start of a line within the last @budget bytes. */
 static int find_begin(int fd, size_t budget, off_t *ret_begin, off_t *ret_end)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
@@ -139,7 +141,7 @@ static int find_begin(int fd, size_t budget, off_t *ret_begin, off_t *ret_end)
 
 static int read_lines(struct perfmap *m, int fd, uint8_t *chunk, off_t begin, off_t end)
 {
-	bool skip = begin > 0;	/* the first line is a piece of one */
+	bool skip = begin > 0;	/* drop the partial first line */
 	size_t have = 0;
 
 	while (begin < end) {

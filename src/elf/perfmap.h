@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Perf maps: text that run-time compilers write to /tmp/perf-PID.map, one function per line: START SIZE NAME, hex,
- * with or without 0x; the name goes to the end of the line and may hold blanks. Code moves and is thrown away, and
- * the map only ever grows: where entries overlap, the newest (the last in the file) is right.
+ * Perf maps: text that run-time compilers write to /tmp/perf-PID.map, one function per line: START SIZE NAME, in hex
+ * with or without 0x; the name extends to the end of the line and may contain blanks. Code moves and is discarded,
+ * but the map only grows: where entries overlap, the last one in the file is right.
  */
 #ifndef ELF_PERFMAP_H
 #define ELF_PERFMAP_H
@@ -13,8 +13,8 @@
 struct symtab_hit;
 
 /*
- * @fd is read by pread() to its end at the time, at most @budget bytes: of a longer file, the last part (the newest
- * entries). @addrs ascending. Fills ret[@n]; how many were found, or -errno. Lines that make no sense are skipped.
+ * Reads @fd by pread() to its current end, at most the last @budget bytes (the newest entries). @addrs ascending.
+ * Fills ret[@n]; returns how many were found, or -errno. Skips malformed lines.
  */
 int perfmap_lookup_fd(int fd, size_t budget, const uint64_t *addrs, size_t n, struct symtab_hit *ret);
 int perfmap_lookup_mem(const void *data, size_t len, const uint64_t *addrs, size_t n, struct symtab_hit *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding addresses in a sorted list. Internal to src/elf.
+ * Binary search in a sorted list of addresses. Internal to src/elf.
  */
 #ifndef ELF_RANGE_H
 #define ELF_RANGE_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Index of the first of @n ascending addresses that is not below @start; @n when there is none. */
+/* Index of the first of @n ascending addresses that is >= @start; @n if all are below. */
 static inline size_t range_first(const uint64_t *addrs, size_t n, uint64_t start)
 {
 	size_t lo = 0, hi = n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The worker's side: asks the readers that fit the kind of file, best source first, and writes what they know.
- * Runs with no rights and a few system calls (src/worker): reading the descriptor, memory, writing the answer.
+ * The worker's side: runs the readers for this kind of file, best source first, and writes their answers. Runs
+ * without rights and with few system calls (src/worker): reading the descriptor, memory, writing the answer.
  */
 #include "elf/resolve.h"
 
@@ -26,10 +26,10 @@
 struct job {
 	const struct resolve_request *q;
 	size_t budget;
-	struct elf *elf;		/* NULL unless it is one; names below may be its bytes */
+	struct elf *elf;		/* NULL unless it is an ELF file; names below may point into it */
 	struct symtab *symtab;
-	struct gopclntab *go;		/* NULL = no Go program */
-	struct dwline *dw;		/* NULL = none, or not asked for */
+	struct gopclntab *go;		/* NULL if it is not a Go program */
+	struct dwline *dw;		/* NULL = none, or not requested */
 	struct symtab_hit *hits;	/* q->n each */
 	struct dwline_hit *lines;	/* NULL = none */
 	struct jitdump_line *jit_lines;	/* NULL = none */
@@ -50,7 +50,7 @@ static void job_fini(struct job *j)
 	elf_free(j->elf);
 }
 
-/* Debug information that is missing, broken or too large leaves the names without lines. */
+/* If debug information is missing, broken or too large, names come without lines. */
 static int ask_lines(struct job *j)
 {
 	int r = dwline_open(j->elf, &j->dw);
@@ -74,7 +74,7 @@ static int ask_elf(struct job *j, int fd)
 	if (r == 0 && elf_section_find(j->elf, ".note.go.buildid", &(struct elf_section){ 0 }) == 0)
 		r = gopclntab_open(j->elf, &j->go) == -ENOMEM ? -ENOMEM : 0;
 	if (r == 0 && j->go && j->q->lines)
-		(void)goinline_open(j->elf, j->go); /* without: the functions that the linker placed */
+		(void)goinline_open(j->elf, j->go); /* without lines: only the functions that the linker placed */
 	return r == 0 && j->q->lines ? ask_lines(j) : r;
 }
 
@@ -121,7 +121,7 @@ static int tell_func(struct job *j, struct answer_writer *w, struct resolve_func
 	return resolve_answer_add_func(w, f);
 }
 
-/* The functions of DWARF; where it has no name or start for the outermost, the symbol has. */
+/* The functions from DWARF; the symbol fills in a missing name or start of the outermost. */
 static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	const struct dwline_hit *d = &j->lines[i];
@@ -146,7 +146,7 @@ static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
 	return resolve_answer_add_addr(w, any ? RESOLVE_LINE : RESOLVE_SYMBOL, n);
 }
 
-/* Names of Go's own table stand for missing symbols, its lines for missing DWARF. */
+/* gopclntab replaces missing symbols and its lines replace missing DWARF. */
 static bool ask_go(const struct job *j, uint64_t addr, struct resolve_func *f)
 {
 	struct gofunc go;
@@ -162,7 +162,7 @@ static bool ask_go(const struct job *j, uint64_t addr, struct resolve_func *f)
 	return true;
 }
 
-/* The same by Go's own tables. 0 functions when it is none of Go's. */
+/* The same from gopclntab. 0 functions if the address is not in Go code. */
 static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	struct goframe frames[RESOLVE_INLINED_MAX + 1];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A worker's answer as bytes: written in the worker, parsed by its parent, which trusts none of it. Host byte order:
- * both ends are one program.
+ * Encoding of a worker's answer: written in the worker, parsed by its parent, which does not trust it. Host byte
+ * order: both ends are the same program.
  *
  *	struct resolve_head, n_addrs x struct resolve_wire_addr, n_funcs x struct resolve_wire_func, and string_bytes
  *	of NUL-terminated strings, the first of which is empty.
@@ -20,7 +20,7 @@
 
 #define FUNCS_MAX (RESOLVE_INLINED_MAX + 1)
 #define RESOLVE_MAGIC 0x76736572u
-#define RESOLVE_STRINGS_MAX (8u << 20)	/* bytes; names beyond it are left out */
+#define RESOLVE_STRINGS_MAX (8u << 20)	/* limit in bytes; names beyond it are left out */
 
 struct resolve_head {
 	uint32_t magic, n_addrs, n_funcs, string_bytes;
@@ -31,7 +31,7 @@ struct resolve_wire_addr {
 };
 
 struct resolve_wire_func {
-	uint32_t name, raw, file, line;	/* offsets in the strings; line */
+	uint32_t name, raw, file, line;	/* offsets into the strings; line */
 	uint64_t start;
 };
 
@@ -65,7 +65,7 @@ static int add_string(struct answer_writer *w, const char *s, uint32_t *ret)
 	known = map_add(&w->known, &key, &is_new);
 	if (!known)
 		return -ENOMEM;
-	if (!is_new && !strcmp(w->strings.data + *known, s)) { /* equal hashes are not yet equal strings */
+	if (!is_new && !strcmp(w->strings.data + *known, s)) { /* equal hashes do not prove equal strings */
 		*ret = *known;
 		return 0;
 	}
@@ -166,7 +166,7 @@ static int parse_funcs(struct resolve_answer *a, const struct resolve_head *head
 	return 0;
 }
 
-/* A function that starts behind the address is no function of it. */
+/* A function must not start after its address. */
 static int check_starts(const struct resolve_request *q, const struct resolve_answer *a)
 {
 	for (uint32_t i = 0; i < a->n; i++)

@@ -11,13 +11,13 @@
 
 struct answer_writer {
 	struct buf addrs, funcs, strings;
-	struct map known;	/* hash of a string to its offset: equal strings are written once */
+	struct map known;	/* hash of a string to its offset: equal strings are stored once */
 };
 
 int resolve_answer_begin(struct answer_writer *w);
 void resolve_answer_fini(struct answer_writer *w);
 
-/* For each address in turn: its functions, then the address itself. 0 or -ENOMEM. */
+/* Appends the answer for the next address, with its functions. 0 or -ENOMEM. */
 int resolve_answer_add_func(struct answer_writer *w, const struct resolve_func *f);
 int resolve_answer_add_addr(struct answer_writer *w, enum resolve_quality quality, uint32_t n);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The pass over symbol tables, the choice between symbols (rules: symtab.h), and the stubs of procedure linkage
- * tables. The jump of a stub addresses a slot of the global offset table, whose relocation has the symbol. That holds
- * for each linker's layout (.plt, .plt.sec, .plt.got), where counting entries does not.
+ * The pass over symbol tables, the choice between symbols (rules: symtab.h), and PLT stubs. The jump of a stub goes
+ * through a slot of the GOT, whose relocation names the symbol. That works for every linker's layout (.plt, .plt.sec,
+ * .plt.got), unlike counting entries.
  *
  * Formats: System V ABI, "Symbol Table"; AMD64 supplement, "Procedure Linkage Table"; AArch64 ELF (IHI 0056), "PLT".
  */
@@ -22,14 +22,15 @@
 #include "elf/range.h"
 
 #define CHUNK_BYTES (64u << 10)
-#define SYMS_MAX (1u << 24)		/* of one table; above it a file is no program */
-#define COVERED_MAX (1ull << 26)	/* pairs of symbol and address looked at: hostile tables overlap */
+#define SYMS_MAX (1u << 24)		/* limit of symbols per table; no real program has more */
+#define COVERED_MAX (1ull << 26)	/* limit of (symbol, address) pairs compared: symbols of hostile tables
+					 * overlap */
 #define STUB_MAX 16		/* bytes */
 #define RELOCS_MAX_BYTES (64u << 20)
 
 struct sym {
 	uint64_t start, size;
-	uint32_t name;		/* offset in the strings */
+	uint32_t name;		/* offset into the strings */
 	uint16_t section;	/* SHN_* or index */
 	uint8_t type;		/* STT_* */
 	bool local;
@@ -48,7 +49,7 @@ struct symtab {
 	size_t n_tables;
 };
 
-/* Called for a symbol that may name code; a result other than 0 ends the walk. */
+/* Called for each symbol that may name code; a nonzero result ends the walk. */
 typedef int (*sym_fn)(void *ctx, const struct sym_table *tab, const struct sym *s);
 
 /* ---- tables ---- */
@@ -100,7 +101,7 @@ void symtab_free(struct symtab *t)
 	free(t);
 }
 
-/* A name, to be freed. -ENOENT when it is empty. */
+/* A copy of the name, owned by the caller. -ENOENT if it is empty. */
 static int symbol_name(const struct sym_table *tab, uint64_t off, char **ret)
 {
 	_cleanup_free_ char *name = NULL;
@@ -159,11 +160,11 @@ static void parse_sym(struct cursor *c, const struct elf *e, struct sym *s)
 	}
 	s->type = info & 0xf;
 	s->local = info >> 4 == STB_LOCAL;
-	if (elf_machine(e) == EM_ARM && s->type == STT_FUNC)	/* the lowest bit says Thumb */
+	if (elf_machine(e) == EM_ARM && s->type == STT_FUNC)	/* bit 0 marks Thumb code */
 		s->start &= ~1ull;
 }
 
-/* NULL for an index of no section (SHN_*). */
+/* NULL for a reserved section index (SHN_*). */
 static const struct elf_section *section_at(const struct elf *e, uint16_t index)
 {
 	size_t n;
@@ -172,7 +173,7 @@ static const struct elf_section *section_at(const struct elf *e, uint16_t index)
 	return index < n ? &all[index] : NULL;
 }
 
-/* Symbols that may name code. Labels have no type; those of data sections are none of ours. */
+/* Symbols that may name code. Untyped labels count, unless their section holds data. */
 static bool names_code(const struct sym_table *tab, const struct sym *s)
 {
 	const struct elf_section *in = section_at(tab->elf, s->section);
@@ -184,7 +185,7 @@ static bool names_code(const struct sym_table *tab, const struct sym *s)
 	return s->type == STT_NOTYPE && in && (in->flags & SHF_EXECINSTR);
 }
 
-/* Calls @fn for each symbol that may name code, until it returns something else than 0, which is returned. */
+/* Calls @fn for each symbol that may name code, until it returns nonzero; returns that value. */
 static int each_symbol(const struct sym_table *tab, sym_fn fn, void *ctx)
 {
 	size_t one = sym_size(tab->elf), done;
@@ -211,22 +212,22 @@ static int each_symbol(const struct sym_table *tab, sym_fn fn, void *ctx)
 				r = fn(ctx, tab, &s);
 		}
 	}
-	return r == -EBADMSG ? 0 : r;	/* cut short: what was there counts */
+	return r == -EBADMSG ? 0 : r;	/* truncated: use the part that exists */
 }
 
 /* ---- choosing ---- */
 
-struct choice {			/* the best symbol so far */
+struct choice {			/* best symbol so far */
 	const struct sym_table *tab;	/* NULL = none */
 	struct sym sym;
-	char *name;		/* read when there is a choice by name */
+	char *name;		/* loaded when a tie must be broken by name */
 };
 
 struct lookup {
 	const uint64_t *addrs;
 	size_t n;
-	struct choice *covering;	/* per address: has a size and covers it */
-	struct choice *nearest;		/* per address: starts at or before it, and after the address before */
+	struct choice *covering;	/* per address: has a size and covers the address */
+	struct choice *nearest;		/* per address: starts at or before it, and after the previous address */
 	uint64_t covered;		/* pairs looked at */
 };
 
@@ -242,7 +243,7 @@ static int name_of(struct choice *c)
 	return c->name ? 0 : symbol_name(c->tab, c->sym.name, &c->name);
 }
 
-/* Whether @a is the better name, both known. */
+/* Whether @a is the better of two known names. */
 static bool better_name(const char *a, const char *b)
 {
 	size_t ua = strspn(a, "_"), ub = strspn(b, "_"), la = strlen(a), lb = strlen(b);
@@ -252,7 +253,7 @@ static bool better_name(const char *a, const char *b)
 	return la != lb ? la < lb : strcmp(a, b) < 0;
 }
 
-/* By all but the name: above 0 when @a is better. */
+/* Compares all but the name: > 0 if @a is better. */
 static int compare(const struct sym *a, const struct sym *b)
 {
 	bool label_a = a->type == STT_NOTYPE, label_b = b->type == STT_NOTYPE;
@@ -273,13 +274,13 @@ static int consider(struct choice *have, const struct sym_table *tab, const stru
 
 	if (cmp < 0)
 		return 0;
-	if (s->type != STT_NOTYPE && cmp > 0) { /* typed symbols need no look at their names */
+	if (s->type != STT_NOTYPE && cmp > 0) { /* skip reading the names of typed symbols */
 		free(have->name);
 		*have = next;
 		return 0;
 	}
 	r = name_of(&next);
-	if (r < 0) /* no name, no symbol */
+	if (r < 0) /* ignore unnamed symbols */
 		return r == -ENOMEM ? r : 0;
 	if (is_label_of_tools(next.name) ||
 	    (cmp == 0 && name_of(have) == 0 && !better_name(next.name, have->name))) {
@@ -308,7 +309,7 @@ static int take_symbol(void *ctx, const struct sym_table *tab, const struct sym 
 	return r;
 }
 
-/* Where the section of a symbol ends; 0 when that is not known. */
+/* End of the symbol's section; 0 if unknown. */
 static uint64_t section_end(const struct choice *c)
 {
 	const struct elf_section *s = section_at(c->tab->elf, c->sym.section);
@@ -354,7 +355,7 @@ static int fill(struct lookup *l, struct symtab_hit *ret)
 
 /* ---- stubs ---- */
 
-/* The slot that a stub at @addr jumps through; 0 when it is no such stub. */
+/* The GOT slot that a stub at @addr jumps through; 0 if the bytes are not a stub. */
 static uint64_t slot_x86_64(uint64_t addr, const uint8_t *code, size_t len)
 {
 	struct cursor c = cur_init(code, len);
@@ -383,7 +384,7 @@ static uint64_t slot_aarch64(uint64_t addr, const uint8_t *code, size_t len)
 	if (!cur_ok(&c) || (adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
 		return 0;
 	page = ((uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3)) << 12;
-	if (page & 1ull << 32)		/* 33 bits with a sign */
+	if (page & 1ull << 32)		/* signed 33-bit value */
 		page |= ~0ull << 33;
 	return (addr & ~0xfffull) + page + (ldr >> 10 & 0xfff) * 8;
 }
@@ -423,7 +424,7 @@ static const struct elf_section *plt_section(const struct elf *e, uint64_t addr)
 	return NULL;
 }
 
-/* The stub that @addr lies in: entries are 16 bytes long, of .plt.got 8 where the linker was tight. */
+/* The stub that contains @addr: entries are 16 bytes long, in .plt.got possibly 8. */
 static bool find_stub(const struct elf *e, uint64_t addr, size_t index, struct stub *ret)
 {
 	static const uint64_t sizes[] = { 16, 8 };
@@ -467,7 +468,7 @@ static int name_stub(const struct sym_table *dynsym, uint64_t symbol, const stru
 	return 0;
 }
 
-/* All stubs of one slot: several addresses may lie in one. */
+/* Names the addresses in the stubs of one slot; several stubs may share it. */
 static int match_reloc(const struct sym_table *dynsym, const struct stub *stubs, size_t n, uint64_t slot,
 		       uint64_t symbol, struct symtab_hit *ret)
 {
@@ -539,7 +540,7 @@ static int name_stubs(const struct symtab *t, const struct stub *stubs, size_t n
 	return found;
 }
 
-/* Names the addresses that have none in @ret and lie in stubs. Returns how many, or -ENOMEM. */
+/* Names the addresses that @ret lacks and that lie in stubs. Returns how many, or -ENOMEM. */
 static int name_plt(const struct symtab *t, const uint64_t *addrs, size_t n, struct symtab_hit *ret)
 {
 	_cleanup_free_ struct stub *stubs = NULL;

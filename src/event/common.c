@@ -7,17 +7,23 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/macros.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
 enum common_field {
 	F_EVT_TYPE, F_EVT_TIME, F_EVT_BOOTTIME, F_EVT_NUM, F_EVT_CPU, F_EVT_DIR, F_EVT_PROBE, F_EVT_SNAPSHOT,
-	F_PID, F_NAME, F_EXE, F_ARGS, F_PPID, F_START, F_UID, F_GID, F_TID,
-	F_CONTAINER, F_IMAGE, F_CGROUP, F_CGROUP_NAME, F_NETNS, F_COOKIE, F_RPC_STREAM, F_RPC_CONN, F_GOID,
+	F_PID, F_VPID, F_NAME, F_EXE, F_ARGS, F_PPID, F_START, F_UID, F_GID, F_TID,
+	F_CONTAINER, F_CONTAINER_NAME, F_IMAGE, F_POD, F_POD_NAMESPACE, F_POD_UID, F_K8S_CONTAINER,
+	F_CGROUP, F_CGROUP_NAME, F_NETNS, F_COOKIE, F_RPC_STREAM, F_RPC_CONN, F_GOID,
+	F_EXEC_IMAGE, F_RPC_METHOD, F_RPC_PATH, F_CALL, F_CALL_HOW, F_FILE, F_FILE_HOW,
+	F_FILE_PATH, F_FILE_KIND, F_FILE_INO, F_SOCK_INODE, F_OWNER_HOW, F_OWNER_SHARED,
+	F_TCP_SEQ, F_TCP_LEN, F_TCP_DIR,
 	F_IP, F_SIP, F_DIP, F_PORT, F_SPORT, F_DPORT, F_PROTO, F_SERVER,
-	F_PKT_LEN, F_PKT_IFACE,
+	F_PKT_LEN, F_PKT_IFACE, F_STACK_FUNCTION,
 	F__MAX,
 };
 
@@ -41,6 +47,33 @@ const struct xlat direction_xlat = {
 	.name = "direction", .vals = direction_vals, .n = ARRAY_SIZE(direction_vals),
 };
 
+static const struct xlat_val how_vals[] = {
+	{ SONDE_HOW_UNKNOWN, "unknown" }, { SONDE_HOW_STORAGE, "storage" }, { SONDE_HOW_SKB, "skb" },
+	{ SONDE_HOW_TUPLE, "tuple" }, { SONDE_HOW_CONNTRACK, "conntrack" }, { SONDE_HOW_LOOKUP, "lookup" },
+	{ SONDE_HOW_DATA_READY, "data_ready" }, { SONDE_HOW_LISTENER, "listener" },
+	{ SONDE_HOW_SNAPSHOT, "snapshot" }, { SONDE_HOW_LATE, "late" }, { SONDE_HOW_GROUP, "group" },
+	{ SONDE_HOW_DERIVED, "derived" }, { SONDE_HOW_EVICTED, "evicted" }, { SONDE_HOW_BYTES, "bytes" },
+};
+_Static_assert(ARRAY_SIZE(how_vals) == SONDE_HOW__MAX, "every source has a name");
+const struct xlat ident_how_xlat = { .name = "how", .vals = how_vals, .n = ARRAY_SIZE(how_vals) };
+
+static const struct xlat_val kind_vals[] = {
+	{ FILE_KIND_UNKNOWN, "unknown" }, { FILE_KIND_FILE, "file" }, { FILE_KIND_DIR, "directory" },
+	{ FILE_KIND_CHAR, "char" }, { FILE_KIND_BLOCK, "block" }, { FILE_KIND_PIPE, "pipe" },
+	{ FILE_KIND_LINK, "link" }, { FILE_KIND_SOCKET, "socket" }, { FILE_KIND_INET, "inet" },
+	{ FILE_KIND_UNIX, "unix" }, { FILE_KIND_NETLINK, "netlink" }, { FILE_KIND_PACKET, "packet" },
+	{ FILE_KIND_EPOLL, "eventpoll" }, { FILE_KIND_EVENTFD, "event" }, { FILE_KIND_SIGNALFD, "signalfd" },
+	{ FILE_KIND_TIMERFD, "timerfd" }, { FILE_KIND_INOTIFY, "inotify" }, { FILE_KIND_FANOTIFY, "fanotify" },
+	{ FILE_KIND_USERFAULTFD, "userfaultfd" }, { FILE_KIND_IO_URING, "io_uring" }, { FILE_KIND_PIDFD, "pidfd" },
+	{ FILE_KIND_PERF_EVENT, "perf_event" }, { FILE_KIND_BPF, "bpf" }, { FILE_KIND_MEMFD, "memfd" },
+	{ FILE_KIND_NAMESPACE, "namespace" }, { FILE_KIND_ANON, "anon" },
+};
+_Static_assert(ARRAY_SIZE(kind_vals) == FILE_KIND__MAX, "every kind has a name");
+const struct xlat file_kind_xlat = { .name = "file_kind", .vals = kind_vals, .n = ARRAY_SIZE(kind_vals) };
+
+static const struct xlat_val stream_vals[] = { { SONDE_ID_F_TX, "sent" }, { SONDE_ID_F_RX, "received" } };
+const struct xlat ident_stream_xlat = { .name = "stream", .vals = stream_vals, .n = ARRAY_SIZE(stream_vals) };
+
 #define FIELD(name_, id_, like_, doc_, ...) \
 	{ .name = (name_), .kind = FIELD_GET, .off = (id_), .like = FIELD_LIKE(like_), .doc = (doc_), \
 	  ##__VA_ARGS__ }
@@ -58,26 +91,53 @@ const struct field event_common_fields[] = {
 	      .space = SONDE_NAME_INSTANCE),
 	FIELD("evt.snapshot", F_EVT_SNAPSHOT, FIELD_BOOL, "state from before the start, not an event"),
 	FIELD("proc.pid", F_PID, FIELD_UINT, "process id"),
+	FIELD("proc.vpid", F_VPID, FIELD_UINT, "process id in the pid namespace of the process"),
 	FIELD("proc.name", F_NAME, FIELD_STR, "name of the process (comm)", .flags = FIELD_OPEN),
 	FIELD("proc.exe", F_EXE, FIELD_STR, "path of the executable", .flags = FIELD_OPEN),
 	FIELD("proc.args", F_ARGS, FIELD_STR, "command line"),
 	FIELD("proc.cmdline", F_ARGS, FIELD_STR, "command line", .flags = FIELD_ALIAS),
 	FIELD("proc.ppid", F_PPID, FIELD_UINT, "process id of the parent"),
 	FIELD("proc.start", F_START, FIELD_NS, "start of the process since boot"),
+	FIELD("proc.image", F_EXEC_IMAGE, FIELD_UINT, "number of the executable image; a new one at each exec"),
 	FIELD("proc.uid", F_UID, FIELD_UINT, "user id", .flags = FIELD_ALIAS),
 	FIELD("user.uid", F_UID, FIELD_UINT, "user id"),
 	FIELD("group.gid", F_GID, FIELD_UINT, "group id"),
 	FIELD("thread.tid", F_TID, FIELD_UINT, "thread id"),
 	FIELD("container.id", F_CONTAINER, FIELD_STR, "container id; the first twelve digits suffice",
 	      .flags = FIELD_OPEN | FIELD_SHORT),
+	FIELD("container.name", F_CONTAINER_NAME, FIELD_STR, "name of the container, from its engine's files",
+	      .flags = FIELD_OPEN),
 	FIELD("container.image", F_IMAGE, FIELD_STR, "container image", .flags = FIELD_OPEN),
+	FIELD("k8s.container", F_K8S_CONTAINER, FIELD_STR, "name of the container in its Kubernetes pod",
+	      .flags = FIELD_OPEN),
+	FIELD("k8s.pod", F_POD, FIELD_STR, "name of the pod", .flags = FIELD_OPEN),
+	FIELD("k8s.ns", F_POD_NAMESPACE, FIELD_STR, "namespace of the pod", .flags = FIELD_OPEN),
+	FIELD("k8s.uid", F_POD_UID, FIELD_STR, "uid of the pod", .flags = FIELD_OPEN),
 	FIELD("cgroup.id", F_CGROUP, FIELD_UINT, "id of the cgroup (v2)"),
 	FIELD("cgroup.name", F_CGROUP_NAME, FIELD_STR, "path of the cgroup below its mount", .flags = FIELD_OPEN),
 	FIELD("netns", F_NETNS, FIELD_NAME, "network namespace: inode or name", .space = SONDE_NAME_NETNS),
 	FIELD("sock.cookie", F_COOKIE, FIELD_UINT, "socket cookie"),
+	FIELD("sock.inode", F_SOCK_INODE, FIELD_UINT, "inode of a socket without a cookie (AF_UNIX and others)"),
+	FIELD("owner.how", F_OWNER_HOW, FIELD_ENUM, "source of the process that an event of a socket names",
+	      .xlat = &ident_how_xlat),
+	FIELD("owner.shared", F_OWNER_SHARED, FIELD_BOOL,
+	      "several processes use the socket: the process is its last user"),
+	FIELD("file.id", F_FILE, FIELD_UINT, "number of the open file behind the descriptor"),
+	FIELD("file.how", F_FILE_HOW, FIELD_ENUM, "source of the file's number", .xlat = &ident_how_xlat),
+	FIELD("file.path", F_FILE_PATH, FIELD_STR, "name of that file as in /proc/PID/fd; a socket's addresses"),
+	FIELD("file.kind", F_FILE_KIND, FIELD_ENUM, "kind of that file", .xlat = &file_kind_xlat),
+	FIELD("file.ino", F_FILE_INO, FIELD_UINT, "its inode"),
+	FIELD("tcp.seq", F_TCP_SEQ, FIELD_UINT, "TCP sequence number of the first byte read or written"),
+	FIELD("tcp.len", F_TCP_LEN, FIELD_UINT, "bytes of the TCP stream read or written"),
+	FIELD("tcp.dir", F_TCP_DIR, FIELD_ENUM, "direction of these bytes at the socket: sent, received",
+	      .xlat = &ident_stream_xlat),
 	FIELD("rpc.stream", F_RPC_STREAM, FIELD_UINT, "stream of the RPC in its connection"),
 	FIELD("rpc.conn", F_RPC_CONN, FIELD_HEX, "connection of the RPC in its process"),
 	FIELD("goid", F_GOID, FIELD_UINT, "goroutine id"),
+	FIELD("call", F_CALL, FIELD_UINT, "number of the RPC that the goroutine serves or the packet carries"),
+	FIELD("rpc.method", F_RPC_METHOD, FIELD_STR, "method of that RPC: package.Service/Method, or of HTTP"),
+	FIELD("rpc.path", F_RPC_PATH, FIELD_STR, "path of that RPC"),
+	FIELD("call.how", F_CALL_HOW, FIELD_ENUM, "source of that number", .xlat = &ident_how_xlat),
 	FIELD("fd.ip", F_IP, FIELD_IP, "address of either end", .flags = FIELD_EITHER),
 	FIELD("conn.src", F_SIP, FIELD_IP, "source address"),
 	FIELD("conn.dst", F_DIP, FIELD_IP, "destination address"),
@@ -95,6 +155,8 @@ const struct field event_common_fields[] = {
 	FIELD("fd.proto", F_PROTO, FIELD_ENUM, "transport protocol", .xlat = &ip_proto_xlat, .flags = FIELD_ALIAS),
 	FIELD("pkt.len", F_PKT_LEN, FIELD_UINT, "length of the packet on the wire"),
 	FIELD("pkt.iface", F_PKT_IFACE, FIELD_IFACE, "interface of the packet"),
+	FIELD("stack.function", F_STACK_FUNCTION, FIELD_STR,
+	      "functions of the event's stacks: a check holds if it holds for one of them", .flags = FIELD_SILENT),
 };
 const size_t event_n_common_fields = ARRAY_SIZE(event_common_fields);
 
@@ -181,6 +243,7 @@ static int get_proc(const struct event *ev, const struct field *f, struct value 
 		return -ENOENT;
 	switch ((enum common_field)f->off) {
 	case F_PPID: return give_uint(ret, p->ppid, p->ppid != 0);
+	case F_VPID: return give_uint(ret, p->vpid, p->vpid != 0);
 	case F_UID: return give_uint(ret, p->uid, true);
 	case F_GID: return give_uint(ret, p->gid, true);
 	case F_NAME: str = p->comm; break;
@@ -192,6 +255,45 @@ static int get_proc(const struct event *ev, const struct field *f, struct value 
 	}
 	text = event_sec_proc_str(p, s, str, &len);
 	return give_str(ret, text, len);
+}
+
+static int get_call(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct section *s = event_section(ev, SEC_CALL);
+	const struct sec_call *c = s && s->len >= sizeof(*c) ? s->data : NULL;
+	struct sec_str str;
+
+	if (!c)
+		return -ENOENT;
+	str = f->off == F_RPC_METHOD ? c->method : c->path;
+	if (str.off > s->len - sizeof(*c) || str.len > s->len - sizeof(*c) - str.off)
+		return -ENOENT;
+	return give_str(ret, (const char *)(c + 1) + str.off, str.len);
+}
+
+/* A name of the event's cgroup. */
+static int give_of_cgroup(const struct event *ev, uint32_t space, struct value *ret)
+{
+	const char *name = ev->keys.cgroup_id ? event_names_get(ev->names, space, ev->keys.cgroup_id) : NULL;
+
+	return give_str(ret, name, name ? strlen(name) : 0);
+}
+
+static int get_container(const struct event *ev, const struct field *f, struct value *ret)
+{
+	switch ((enum common_field)f->off) {
+	case F_CONTAINER_NAME: return give_of_cgroup(ev, SONDE_NAME_CONTAINER, ret);
+	case F_IMAGE:
+		return get_proc(ev, f, ret) < 0 ? give_of_cgroup(ev, SONDE_NAME_CONTAINER_IMAGE, ret) : 0;
+	case F_POD: return give_of_cgroup(ev, SONDE_NAME_POD, ret);
+	case F_POD_NAMESPACE: return give_of_cgroup(ev, SONDE_NAME_POD_NAMESPACE, ret);
+	case F_POD_UID: return give_of_cgroup(ev, SONDE_NAME_POD_UID, ret);
+	case F_K8S_CONTAINER:
+		if (give_of_cgroup(ev, SONDE_NAME_POD, ret) < 0)
+			return -ENOENT;
+		return give_of_cgroup(ev, SONDE_NAME_CONTAINER, ret);
+	default: return -ENOENT;
+	}
 }
 
 static int get_key(const struct event *ev, const struct field *f, struct value *ret)
@@ -206,18 +308,59 @@ static int get_key(const struct event *ev, const struct field *f, struct value *
 		*ret = (struct value){ .kind = VAL_UINT, .u = ev->start_ns, .ns = true };
 		return ev->start_ns ? 0 : -ENOENT;
 	case F_CGROUP: return give_uint(ret, k->cgroup_id, k->cgroup_id != 0);
-	case F_CGROUP_NAME:
-		name = k->cgroup_id ? event_names_get(ev->names, SONDE_NAME_CGROUP, k->cgroup_id) : NULL;
-		return give_str(ret, name, name ? strlen(name) : 0);
+	case F_CGROUP_NAME: return give_of_cgroup(ev, SONDE_NAME_CGROUP, ret);
 	case F_NETNS:
 		name = event_names_get(ev->names, SONDE_NAME_NETNS, k->netns);
 		return k->netns ? give_named(ret, k->netns, name) : -ENOENT;
-	case F_COOKIE: return give_uint(ret, k->cookie, k->cookie != 0);
+	case F_COOKIE: return give_uint(ret, k->cookie, k->cookie && !(k->cookie & SONDE_ID_SOCK_INODE));
 	case F_RPC_STREAM: return give_uint(ret, k->rpc_stream, k->rpc_stream != 0);
 	case F_RPC_CONN:
 		*ret = (struct value){ .kind = VAL_UINT, .u = k->rpc_conn, .hex = true };
 		return k->rpc_conn ? 0 : -ENOENT;
 	case F_GOID: return give_uint(ret, k->goid, k->goid != 0);
+	default: return -ENOENT;
+	}
+}
+
+static int give_enum(struct value *ret, const struct xlat *x, uint64_t u)
+{
+	return u ? give_named(ret, u, xlat_name(x, u)) : -ENOENT;
+}
+
+static int get_ident(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct event_keys *k = &ev->keys;
+	const uint8_t stream = k->ident_flags & (SONDE_ID_F_TX | SONDE_ID_F_RX);
+
+	switch ((enum common_field)f->off) {
+	case F_EXEC_IMAGE: return give_uint(ret, k->image, k->image != 0);
+	case F_CALL: return give_uint(ret, k->call, k->call != 0);
+	case F_CALL_HOW: return give_enum(ret, &ident_how_xlat, k->call_how);
+	case F_FILE: return give_uint(ret, k->file, k->file != 0);
+	case F_FILE_HOW: return give_enum(ret, &ident_how_xlat, k->file_how);
+	case F_SOCK_INODE:
+		return give_uint(ret, k->cookie & ~SONDE_ID_SOCK_INODE, k->cookie & SONDE_ID_SOCK_INODE);
+	case F_OWNER_HOW: return give_enum(ret, &ident_how_xlat, k->owner_how);
+	case F_OWNER_SHARED:
+		*ret = (struct value){ .kind = VAL_BOOL, .u = 1 };
+		return k->ident_flags & SONDE_ID_F_SHARED_OWNER ? 0 : -ENOENT;
+	case F_TCP_SEQ: return give_uint(ret, k->seq, stream);
+	case F_TCP_LEN: return give_uint(ret, k->seq_len, stream);
+	case F_TCP_DIR: return give_enum(ret, &ident_stream_xlat, stream);
+	default: return -ENOENT;
+	}
+}
+
+static int get_file(const struct event *ev, const struct field *f, struct value *ret)
+{
+	const struct sec_file *file = event_file(ev);
+
+	if (!file)
+		return -ENOENT;
+	switch ((enum common_field)f->off) {
+	case F_FILE_PATH: return give_str(ret, file->name, file->name_len);
+	case F_FILE_KIND: return give_enum(ret, &file_kind_xlat, file->kind);
+	case F_FILE_INO: return give_uint(ret, file->ino, true);
 	default: return -ENOENT;
 	}
 }
@@ -238,6 +381,44 @@ static int get_conn(const struct event *ev, const struct field *f, struct value 
 	}
 }
 
+/* Without a symbolizer: functions of the kernel, whose names are "name+0xoffset [module]". */
+static int list_kernel_functions(const struct event *ev, const char **ret, size_t *ret_len)
+{
+	const struct section *s = event_section(ev, SEC_STACK_KERN);
+	const uint64_t *addresses = s ? s->data : NULL;
+	const size_t n = s ? s->len / sizeof(*addresses) : 0;
+	size_t len = 0;
+	char *text, *at;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = event_names_get(ev->names, SONDE_NAME_KSYM, addresses[i]);
+
+		len += name ? strcspn(name, "+ ") + 1 : 0;
+	}
+	at = text = len && ev->scratch ? arena_alloc(ev->scratch, len) : NULL;
+	for (size_t i = 0; text && i < n; i++) {
+		const char *name = event_names_get(ev->names, SONDE_NAME_KSYM, addresses[i]);
+
+		if (name)
+			at = mempcpy(at, name, strcspn(name, "+ ")) + 1;
+	}
+	*ret = text;
+	*ret_len = len;
+	return text ? 0 : -ENOENT;
+}
+
+static int get_functions(const struct event *ev, struct value *ret)
+{
+	struct value v = { .kind = VAL_LIST };
+	int r = ev->functions ? ev->functions->list(ev->functions, ev, &v.str, &v.len)
+			      : list_kernel_functions(ev, &v.str, &v.len);
+
+	if (r < 0)
+		return -ENOENT;
+	*ret = v;
+	return 0;
+}
+
 int event_get_common(const struct event *ev, const struct field *f, struct value *ret)
 {
 	switch ((enum common_field)f->off) {
@@ -255,10 +436,16 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case F_EXE:
 	case F_ARGS:
 	case F_PPID:
+	case F_VPID:
 	case F_UID:
 	case F_GID:
-	case F_CONTAINER:
-	case F_IMAGE: return get_proc(ev, f, ret);
+	case F_CONTAINER: return get_proc(ev, f, ret);
+	case F_CONTAINER_NAME:
+	case F_IMAGE:
+	case F_POD:
+	case F_POD_NAMESPACE:
+	case F_POD_UID:
+	case F_K8S_CONTAINER: return get_container(ev, f, ret);
 	case F_PID:
 	case F_START:
 	case F_TID:
@@ -269,6 +456,22 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case F_RPC_STREAM:
 	case F_RPC_CONN:
 	case F_GOID: return get_key(ev, f, ret);
+	case F_RPC_METHOD:
+	case F_RPC_PATH: return get_call(ev, f, ret);
+	case F_EXEC_IMAGE:
+	case F_CALL:
+	case F_CALL_HOW:
+	case F_FILE:
+	case F_FILE_HOW:
+	case F_SOCK_INODE:
+	case F_OWNER_HOW:
+	case F_OWNER_SHARED:
+	case F_TCP_SEQ:
+	case F_TCP_LEN:
+	case F_TCP_DIR: return get_ident(ev, f, ret);
+	case F_FILE_PATH:
+	case F_FILE_KIND:
+	case F_FILE_INO: return get_file(ev, f, ret);
 	case F_IP:
 	case F_SIP:
 	case F_DIP:
@@ -276,6 +479,7 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case F_SPORT:
 	case F_DPORT:
 	case F_PROTO: return get_conn(ev, f, ret);
+	case F_STACK_FUNCTION: return get_functions(ev, ret);
 	case F_SERVER: break;	/* types that know the server have fields of this name */
 	case F__MAX: break;
 	}

@@ -13,11 +13,15 @@
 #include "event/core_state.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "sonde/sampling_wire.h"
+#include "sonde/symbol_wire.h"
 
 static const struct xlat_val lost_cause_vals[] = {
 	{ SONDE_LOST_RING_FULL, "ring_full" }, { SONDE_LOST_RECURSION, "recursion" },
 	{ SONDE_LOST_MAP_FULL, "map_full" }, { SONDE_LOST_COPY, "copy" }, { SONDE_LOST_DECODE, "decode" },
 	{ SONDE_LOST_MEMORY, "memory" }, { SONDE_LOST_QUEUE, "queue" }, { SONDE_LOST_SINK, "sink" },
+	{ SONDE_LOST_NOT_ATTACHED, "not_attached" }, { SONDE_LOST_MAPPING, "mapping" },
+	{ SONDE_LOST_NAMES, "names" },
 };
 _Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
 const struct xlat lost_cause_xlat = {
@@ -29,6 +33,9 @@ static const struct xlat_val space_vals[] = {
 	{ SONDE_NAME_INSTANCE, "instance" }, { SONDE_NAME_CGROUP, "cgroup" }, { SONDE_NAME_NETNS, "netns" },
 	{ SONDE_NAME_XDP_ACTION, "xdp_action" }, { SONDE_NAME_SOURCE_FILE, "source_file" },
 	{ SONDE_NAME_HOST, "host" }, { SONDE_NAME_POLICY_RULE, "policy_rule" },
+	{ SONDE_NAME_CONTAINER, "container" }, { SONDE_NAME_CONTAINER_IMAGE, "container_image" },
+	{ SONDE_NAME_POD, "pod" }, { SONDE_NAME_POD_NAMESPACE, "pod_namespace" }, { SONDE_NAME_POD_UID, "pod_uid" },
+	{ SONDE_NAME_HOST_ID, "host_id" }, { SONDE_NAME_CPU_CGROUP, "cpu_cgroup" },
 };
 _Static_assert(ARRAY_SIZE(space_vals) == SONDE_NAME__MAX - 1, "every name space has a name; 0 is none");
 static const struct xlat space_xlat = { .name = "name_space", .vals = space_vals, .n = ARRAY_SIZE(space_vals) };
@@ -95,6 +102,9 @@ static const struct field ledger_fields[] = {
 	LOST_BY(SONDE_LOST_MEMORY, "memory"),
 	LOST_BY(SONDE_LOST_QUEUE, "queue"),
 	LOST_BY(SONDE_LOST_SINK, "sink"),
+	LOST_BY(SONDE_LOST_NOT_ATTACHED, "not_attached"),
+	LOST_BY(SONDE_LOST_MAPPING, "mapping"),
+	LOST_BY(SONDE_LOST_NAMES, "names"),
 };
 _Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
 static const struct event_desc ledger_desc = {
@@ -111,14 +121,56 @@ const struct event_desc core_lost_desc = {
 	.fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields), .body_size = sizeof(struct core_lost),
 };
 
+static const struct field sampling_fields[] = {
+	FIELD_ROW(struct core_sampling, one_in, "sampling.one_in", FIELD_UINT,
+		  "the probe records about one event in N"),
+	FIELD_ROW(struct core_sampling, cost_permille, "sampling.cost", FIELD_UINT,
+		  "CPU time of sonde, thousandths of a CPU"),
+	FIELD_ROW(struct core_sampling, budget_permille, "sampling.budget", FIELD_UINT,
+		  "limit of --max-cpu, thousandths of a CPU"),
+};
+static const struct event_desc sampling_desc = {
+	.type = SONDE_EV_SAMPLING,
+	.name = "sonde.sampling",
+	.doc = "rate of a probe from here on (--max-cpu)",
+	.class = EVENT_META,
+	.fields = sampling_fields,
+	.n_fields = ARRAY_SIZE(sampling_fields),
+	.body_size = sizeof(struct core_sampling),
+};
+
 /* EVENT_STATE: outputs skip ticks, but consumers that aggregate over time subscribe to them. */
 static const struct event_desc tick_desc = {
 	.type = SONDE_EV_TICK, .name = "sonde.tick", .doc = "time passes", .class = EVENT_STATE,
 };
 
-const struct event_desc *const core_descs[] = {
-	&host_desc, &clock_desc, &name_desc, &ledger_desc, &core_lost_desc, &tick_desc, &core_packet_desc, NULL,
+#define SYMBOLS_ROW(member, name_, kind_, doc_) \
+	{ .name = (name_), .kind = (kind_), .doc = (doc_), .size = sizeof(((struct sonde_symbols_rec *)0)->member), \
+	  .off = offsetof(struct sonde_symbols_rec, member) - sizeof(struct sonde_rec), .flags = FIELD_OPTIONAL }
+
+static const struct field symbols_fields[] = {
+	SYMBOLS_ROW(n, "symbols.count", FIELD_UINT, "locations"),
+	SYMBOLS_ROW(ino, "symbols.ino", FIELD_UINT, "inode of their file"),
 };
+static const struct event_desc symbols_desc = {
+	.type = SONDE_EV_SYMBOLS, .name = "sonde.symbols", .doc = "functions of addresses in the recording",
+	.class = EVENT_STATE, .fields = symbols_fields, .n_fields = ARRAY_SIZE(symbols_fields),
+	.body_size = sizeof(struct sonde_symbols_rec) - sizeof(struct sonde_rec),
+};
+
+const struct event_desc *const core_descs[] = {
+	&host_desc,	 &clock_desc,	 &name_desc, &symbols_desc,	&ledger_desc,
+	&core_lost_desc, &sampling_desc, &tick_desc, &core_packet_desc, NULL,
+};
+
+static int decode_symbols(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+{
+	if (r->len < sizeof(struct sonde_symbols_rec))
+		return -EBADMSG;
+	ev->body = r + 1;
+	ev->body_len = r->len - (uint32_t)sizeof(*r);
+	return em->emit(em->ctx, ev);
+}
 
 static int decode_host(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
@@ -181,6 +233,8 @@ static int decode_name(const struct sonde_rec *r, struct event *ev, const struct
 	return em->emit(em->ctx, ev);
 }
 
+#define LEAST_CAUSES 8		/* of the first recordings */
+
 static int decode_ledger(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
@@ -191,7 +245,7 @@ static int decode_ledger(const struct sonde_rec *r, struct event *ev, const stru
 	l.delivered = cur_u64(&c);
 	l.filtered = cur_u64(&c);
 	l.sampled = cur_u64(&c);
-	for (size_t i = 0; i < SONDE_LOST__MAX; i++) {
+	for (size_t i = 0; i < SONDE_LOST__MAX && (i < LEAST_CAUSES || cur_left(&c) >= sizeof(uint64_t)); i++) {
 		l.lost_by[i] = cur_u64(&c);
 		l.lost += l.lost_by[i];
 	}
@@ -216,14 +270,31 @@ static int decode_lost(const struct sonde_rec *r, struct event *ev, const struct
 	return em->emit(em->ctx, ev);
 }
 
+static int decode_sampling(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+{
+	struct cursor c = cur_init(r, r->len);
+	struct core_sampling s = { 0 };
+
+	cur_skip(&c, sizeof(*r));
+	s.one_in = cur_u32(&c);
+	s.cost_permille = cur_u32(&c);
+	s.budget_permille = cur_u32(&c);
+	if (!cur_ok(&c) || !s.one_in)
+		return -EBADMSG;
+	ev->body = &s;
+	return em->emit(em->ctx, ev);
+}
+
 static const struct decode_row rows[] = {
 	{ SONDE_EV_HOST, &host_desc, decode_host },
 	{ SONDE_EV_CLOCK, &clock_desc, decode_clock },
 	{ SONDE_EV_NAME, &name_desc, decode_name },
 	{ SONDE_EV_LEDGER, &ledger_desc, decode_ledger },
 	{ SONDE_EV_LOST, &core_lost_desc, decode_lost },
+	{ SONDE_EV_SAMPLING, &sampling_desc, decode_sampling },
 	{ SONDE_EV_TICK, &tick_desc },
 	{ SONDE_EV_PACKET, &core_packet_desc, core_packet_decode },
+	{ SONDE_EV_SYMBOLS, &symbols_desc, decode_symbols },
 	{ SONDE_EV_COUNTED }, /* only the ledger reads it */
 	{ 0 },
 };
@@ -245,8 +316,17 @@ static int hide_all(struct sonde_rec *r)
 }
 
 static const struct content_rule content[] = {
-	{ SONDE_EV_HOST }, { SONDE_EV_CLOCK }, { SONDE_EV_NAME, hide_name }, { SONDE_EV_LEDGER }, { SONDE_EV_LOST },
-	{ SONDE_EV_TICK }, { SONDE_EV_PACKET, hide_all }, { SONDE_EV_COUNTED }, { 0 },
+	{ SONDE_EV_HOST },
+	{ SONDE_EV_CLOCK },
+	{ SONDE_EV_NAME, hide_name },
+	{ SONDE_EV_LEDGER },
+	{ SONDE_EV_LOST },
+	{ SONDE_EV_TICK },
+	{ SONDE_EV_PACKET, hide_all },
+	{ SONDE_EV_COUNTED },
+	{ SONDE_EV_SYMBOLS, hide_all },
+	{ SONDE_EV_SAMPLING },
+	{ 0 },
 };
 
 static void core_fini(void *state)
@@ -263,5 +343,6 @@ const struct decoder_ops core_decoder = {
 	.state_size = sizeof(struct core_state),
 	.rows = rows,
 	.content = content,
+	.redact = core_redact,
 	.fini = core_fini,
 };

@@ -30,6 +30,11 @@ struct core_lost {
 	uint32_t pad;
 };
 
+/* sonde.sampling (EVENT_META): rate of one probe instance from here on. */
+struct core_sampling {
+	uint32_t one_in, cost_permille, budget_permille, pad;
+};
+
 /* sonde.clock (EVENT_STATE) */
 struct core_clock {
 	int64_t offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME */

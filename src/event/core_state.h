@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "event/core.h"
+#include "event/redact/redact.h"
 
 struct names;
 
@@ -17,5 +18,7 @@ struct core_state {
 	struct core_host host;		/* from the host record, zeroed before it; strings are NUL-terminated */
 	int64_t clock_offset_ns;	/* CLOCK_REALTIME - CLOCK_BOOTTIME, 0 = unknown */
 };
+
+extern const struct redact_rule core_redact[];	/* core_redact.c */
 
 #endif

@@ -16,6 +16,7 @@
 #include "event/core_state.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "sonde/ident_wire.h"
 
 /* Scratch memory for the events of one record; valid records stay far below. */
 #define SCRATCH_BYTES_MAX (64u << 20)
@@ -33,6 +34,8 @@ struct decode_set {
 	struct decoder *decoders;	/* owned; [0] is the core's */
 	size_t n;
 	struct decoder *by_probe[PROBES_MAX];
+	const struct decoder **observers; /* owned; decoders with observe() */
+	size_t n_observers;
 	struct registry *reg;		/* owned */
 	struct core_state *core;	/* state of decoders[0] */
 	struct arena scratch;
@@ -53,10 +56,10 @@ static int emit_event(void *ctx, struct event *ev)
 	ev->names = d->core->names;
 	ev->clock_offset_ns = d->core->clock_offset_ns;
 	ev->scratch = &d->scratch;
-	for (size_t i = 0; i < d->n; i++) {
-		const struct decoder *dec = &d->decoders[i];
+	for (size_t i = 0; i < d->n_observers; i++) {
+		const struct decoder *dec = d->observers[i];
 
-		if (dec != d->running && dec->ops->observe)
+		if (dec != d->running)
 			dec->ops->observe(dec->state, ev);
 	}
 	return d->emit(d->emit_ctx, ev);
@@ -91,6 +94,8 @@ static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 	dec->ops = ops;
 	d->by_probe[ops->probe] = dec;
 	d->n++;
+	if (ops->observe)
+		d->observers[d->n_observers++] = dec;
 	r = add_rows(dec);
 	if (r < 0)
 		return r;
@@ -109,8 +114,9 @@ int decode_set_new(const struct decoder_ops *const *decoders, struct decode_set 
 	for (const struct decoder_ops *const *p = decoders; *p; p++)
 		n++;
 	d->decoders = calloc(n, sizeof(*d->decoders));
+	d->observers = calloc(n, sizeof(*d->observers));
 	d->reg = registry_new();
-	if (!d->decoders || !d->reg)
+	if (!d->decoders || !d->observers || !d->reg)
 		return -ENOMEM;
 	r = add_decoder(d, &core_decoder);
 	for (size_t i = 0; r >= 0 && decoders[i]; i++)
@@ -139,9 +145,15 @@ void decode_set_free(struct decode_set *d)
 		free(dec->state);
 	}
 	free(d->decoders);
+	free(d->observers);
 	registry_free(d->reg);
 	arena_fini(&d->scratch);
 	free(d);
+}
+
+void decode_set_reveal(struct decode_set *d, unsigned what)
+{
+	d->em.reveal = what;
 }
 
 const struct registry *decode_set_registry(const struct decode_set *d)
@@ -157,6 +169,26 @@ const struct names *decode_set_names(const struct decode_set *d)
 const struct core_host *decode_set_host(const struct decode_set *d)
 {
 	return &d->core->host;
+}
+
+static const struct decode_row *row_of(const struct decode_set *d, const struct sonde_rec *r)
+{
+	const struct decoder *dec = d->by_probe[r->type >> 8];
+
+	return !dec ? NULL : r->type == SONDE_EV_TICK ? dec->tick : dec->rows[r->type & 0xff];
+}
+
+bool decode_is_data(const struct decode_set *d, const struct sonde_rec *r)
+{
+	const struct decode_row *row = row_of(d, r);
+
+	return row && row->desc && row->desc->class == EVENT_DATA;
+}
+
+/* Has @r an identity block exactly if the structs of @row have one? */
+static bool layout_matches(const struct decode_row *row, const struct sonde_rec *r)
+{
+	return !row || row->ident == !!(r->flags & SONDE_RF_IDENT);
 }
 
 /* ---- content ---- */
@@ -175,7 +207,7 @@ bool decode_owner_sure(const struct decode_set *d, const struct sonde_rec *r)
 {
 	const struct content_rule *rule = rule_of(d, r);
 
-	return rule && r->tgid && (!rule->sure || rule->sure(r));
+	return rule && r->tgid && (!rule->sure || (layout_matches(row_of(d, r), r) && rule->sure(r)));
 }
 
 int decode_hide_content(const struct decode_set *d, struct sonde_rec *r)
@@ -184,14 +216,43 @@ int decode_hide_content(const struct decode_set *d, struct sonde_rec *r)
 
 	if (!rule)
 		return -EACCES;
-	return rule->hide ? rule->hide(r) : 0;
+	if (!rule->hide)
+		return 0;
+	return layout_matches(row_of(d, r), r) ? rule->hide(r) : -EACCES;
 }
+
+/* ---- identity blocks ---- */
+
+static size_t head_len(const struct sonde_rec *r)
+{
+	return sizeof(*r) + (r->flags & SONDE_RF_IDENT ? sizeof(struct sonde_ident) : 0);
+}
+
+/* Copies @r to scratch, with a zeroed identity block (@ident) or without one. NULL without memory. */
+static const struct sonde_rec *relayout(struct decode_set *d, const struct sonde_rec *r, bool ident)
+{
+	const size_t head = sizeof(*r) + (ident ? sizeof(struct sonde_ident) : 0), body = r->len - head_len(r);
+	struct sonde_rec *copy = arena_alloc(&d->scratch, head + body);
+
+	if (!copy)
+		return NULL;
+	memset(copy, 0, head);
+	*copy = *r;
+	copy->len = (uint32_t)(head + body);
+	copy->flags = (uint16_t)((r->flags & ~SONDE_RF_IDENT) | (ident ? SONDE_RF_IDENT : 0));
+	memcpy((char *)copy + head, (const char *)r + head_len(r), body);
+	return copy;
+}
+
+/* ---- rows ---- */
 
 static int decode_in_place(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	if (r->len - sizeof(*r) < ev->body_len)
+	struct cursor c = decode_body(r);
+
+	if (cur_left(&c) < ev->body_len)
 		return -EBADMSG;
-	ev->body = ev->body_len ? r + 1 : NULL;
+	ev->body = ev->body_len ? c.pos : NULL;
 	return em->emit(em->ctx, ev);
 }
 
@@ -201,6 +262,13 @@ static int run_row(struct decode_set *d, const struct decoder *dec, const struct
 	struct event ev;
 	int ret;
 
+	if (row->desc)
+		event_decode_from_rec(&ev, row->desc, r);
+	if (!layout_matches(row, r)) {
+		r = relayout(d, r, row->ident);
+		if (!r)
+			return -ENOMEM;
+	}
 	d->running = dec;
 	d->em.state = dec->state;
 	ret = dec->ops->before ? dec->ops->before(r, &d->em) : 0;
@@ -208,16 +276,14 @@ static int run_row(struct decode_set *d, const struct decoder *dec, const struct
 		return ret;
 	if (!row->desc)
 		return row->decode ? row->decode(r, NULL, &d->em) : 0;
-	event_decode_from_rec(&ev, row->desc, r);
 	return row->decode ? row->decode(r, &ev, &d->em) : decode_in_place(r, &ev, &d->em);
 }
 
 static int run_decoder(struct decode_set *d, const struct sonde_rec *r)
 {
-	const struct decoder *dec = d->by_probe[r->type >> 8];
-	const struct decode_row *row = !dec ? NULL : r->type == SONDE_EV_TICK ? dec->tick : dec->rows[r->type & 0xff];
+	const struct decode_row *row = row_of(d, r);
 
-	return row ? run_row(d, dec, row, r) : -ENOSYS;
+	return row ? run_row(d, d->by_probe[r->type >> 8], row, r) : -ENOSYS;
 }
 
 /* Ticks go to every decoder. */
@@ -244,7 +310,7 @@ static const struct sonde_rec *rec_checked(struct decode_set *d, const void *dat
 	const void *p = data;
 
 	*ret_error = -EBADMSG;
-	if (!cur_copy(&c, &head, sizeof(head)) || head.len < sizeof(head) || head.len > len)
+	if (!cur_copy(&c, &head, sizeof(head)) || head.len < head_len(&head) || head.len > len)
 		return NULL;
 	if ((uintptr_t)data % _Alignof(struct sonde_rec)) {
 		*ret_error = -ENOMEM;
@@ -269,4 +335,51 @@ int decode_record(struct decode_set *d, const void *rec, size_t len, int (*emit)
 	}
 	arena_reset(&d->scratch);
 	return ret < 0 ? ret : 0;
+}
+
+int decode_fact(struct decode_set *d, const void *rec, size_t len,
+		int (*emit)(void *ctx, struct event *ev), void *ctx)
+{
+	const struct emitter em = { .emit = emit, .ctx = ctx, .scratch = &d->scratch, .names = d->core->names };
+	const struct decode_row *row = row_of(d, rec);
+	const struct sonde_rec *r;
+	int ret;
+
+	if (!row || !row->fact)
+		return 0;
+	r = rec_checked(d, rec, len, &ret);
+	if (r)
+		ret = layout_matches(row, r) ? row->fact(r, &em) : 0;
+	arena_reset(&d->scratch);
+	return ret;
+}
+
+static int emit_aside(void *ctx, struct event *ev)
+{
+	struct decode_set *d = ctx;
+
+	ev->names = d->core->names;
+	ev->scratch = &d->scratch;
+	return d->emit(d->emit_ctx, ev);
+}
+
+int decode_ahead(struct decode_set *d, const void *rec, size_t len,
+		int (*emit)(void *ctx, struct event *ev), void *ctx)
+{
+	const struct decode_row *row = row_of(d, rec);
+	const struct decoder *dec = row ? d->by_probe[row->type >> 8] : NULL;
+	const struct sonde_rec *r;
+	int ret;
+
+	if (!dec || !dec->ops->alone)
+		return 0;
+	d->emit = emit;
+	d->emit_ctx = ctx;
+	d->em.emit = emit_aside;
+	r = rec_checked(d, rec, len, &ret);
+	if (r)
+		ret = run_row(d, dec, row, r);
+	d->em.emit = emit_event;
+	arena_reset(&d->scratch);
+	return ret;
 }

@@ -5,17 +5,39 @@
 #include "event/event.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/str.h"
 #include "event/decode.h"
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
+
+/* Assigns members: a compound literal is built aside and copied. */
+static void keys_from_ident(struct event_keys *k, const struct sonde_ident *id)
+{
+	k->cgroup_id = id->cgroup_id;
+	k->cookie = id->sock;
+	k->goid = id->goid;
+	k->netns = id->netns;
+	k->image = id->image;
+	k->call = id->call;
+	k->file = id->file;
+	k->seq = id->seq;
+	k->seq_len = id->seq_len;
+	k->owner_how = id->owner_how;
+	k->file_how = id->file_how;
+	k->call_how = id->call_how;
+	k->ident_flags = id->flags;
+}
 
 /* Assigns member by member: clearing sec[], which is empty, would cost more than everything else. */
 void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
 {
+	const struct sonde_ident *ident = decode_ident(r);
+
 	ev->desc = desc;
 	ev->ts_ns = r->ts_ns;
 	ev->seq = 0;
@@ -24,12 +46,14 @@ void event_decode_from_rec(struct event *ev, const struct event_desc *desc, cons
 	ev->tid = r->tid;
 	ev->cpu = r->cpu;
 	ev->instance = r->instance;
-	ev->flags = r->flags;
+	ev->flags = r->flags & (uint16_t)~SONDE_RF_IDENT;
 	ev->hide = HIDE_NOTHING;
 	ev->n_sec = 0;
 	ev->body_len = desc->body_size;
 	ev->body = NULL;
-	ev->keys = (struct event_keys){ 0 };
+	memset(&ev->keys, 0, sizeof(ev->keys));
+	if (ident)
+		keys_from_ident(&ev->keys, ident);
 	ev->names = NULL;
 	ev->view = NULL;
 	ev->clock_offset_ns = 0;
@@ -85,6 +109,14 @@ const struct sec_proc *event_proc(const struct event *ev)
 	return s && s->len >= sizeof(struct sec_proc) ? s->data : NULL;
 }
 
+const struct sec_file *event_file(const struct event *ev)
+{
+	const struct section *s = event_section(ev, SEC_FILE);
+	const struct sec_file *f = s ? s->data : NULL;
+
+	return f && s->len >= sizeof(*f) && f->name_len <= s->len - sizeof(*f) ? f : NULL;
+}
+
 const char *event_sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str, size_t *ret_len)
 {
 	struct cursor c = cur_init(p, s->len);
@@ -105,5 +137,27 @@ void event_who(const struct event *ev, uint32_t id, struct buf *out)
 
 	if (comm)
 		str_escape_buf(out, comm, len);
-	buf_printf(out, "[%u]", id);
+	buf_add_char(out, '[');
+	buf_add_u64(out, id);
+	buf_add_char(out, ']');
+}
+
+/* Finaliser of MurmurHash3 (public domain): each bit of the input changes half of those of the output. */
+static uint64_t mix(uint64_t h)
+{
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdull;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ull;
+	return h ^ h >> 33;
+}
+
+uint64_t event_call_id(const struct event *ev, uint64_t opened_ns)
+{
+	const struct event_keys *k = &ev->keys;
+	uint64_t h = mix(ev->start_ns ^ (uint64_t)ev->tgid << 32 ^ k->rpc_stream);
+
+	h = mix(h ^ (k->rpc_conn ? k->rpc_conn : k->goid));
+	h = mix(h ^ opened_ns) >> (64 - 4 * CALL_ID_DIGITS);
+	return h ? h : 1;
 }

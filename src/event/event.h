@@ -31,6 +31,8 @@ enum sec_kind {
 	SEC_PROC,	/* struct sec_proc, then its strings: the event's process */
 	SEC_TEXT,	/* comments or the event's text; lines separated by   */
 	SEC_NOTIFY,	/* struct sec_notify, then its bytes: a notification of Cilium's monitor, unchanged */
+	SEC_FILE,	/* struct sec_file, its name included: the open file behind the event's descriptor */
+	SEC_CALL,	/* struct sec_call, then its strings: the RPC that the event's goroutine serves */
 	SEC__MAX,
 };
 
@@ -66,7 +68,14 @@ struct sec_proc {
 	uint64_t start_ns;
 	uint32_t tgid, ppid;
 	uint32_t uid, gid;
+	uint32_t vpid;		/* tgid in its own pid namespace; 0 = unknown */
+	uint32_t pad;
 	struct sec_str comm, exe, args, container, image;
+};
+
+/* Offsets count from the end of struct sec_call, as above. */
+struct sec_call {
+	struct sec_str method, path;
 };
 
 /* A connection in one direction: from saddr:sport to daddr:dport. */
@@ -77,14 +86,44 @@ struct conn {
 	uint8_t pad[3];
 };
 
+enum file_kind {
+	FILE_KIND_UNKNOWN, FILE_KIND_FILE, FILE_KIND_DIR, FILE_KIND_CHAR, FILE_KIND_BLOCK, FILE_KIND_PIPE,
+	FILE_KIND_LINK, FILE_KIND_SOCKET, FILE_KIND_INET, FILE_KIND_UNIX, FILE_KIND_NETLINK, FILE_KIND_PACKET,
+	FILE_KIND_EPOLL, FILE_KIND_EVENTFD, FILE_KIND_SIGNALFD, FILE_KIND_TIMERFD, FILE_KIND_INOTIFY,
+	FILE_KIND_FANOTIFY, FILE_KIND_USERFAULTFD, FILE_KIND_IO_URING, FILE_KIND_PIDFD, FILE_KIND_PERF_EVENT,
+	FILE_KIND_BPF, FILE_KIND_MEMFD, FILE_KIND_NAMESPACE, FILE_KIND_ANON, FILE_KIND__MAX,
+};
+
+struct sec_file {
+	uint64_t number;	/* as in event_keys */
+	uint64_t ino;
+	uint32_t dev, rdev;	/* major << 20 | minor */
+	uint32_t generation;	/* of the inode */
+	uint32_t mode;		/* type and permissions */
+	uint32_t open_flags;	/* O_* when first seen */
+	uint8_t kind;		/* enum file_kind */
+	uint8_t pad[3];
+	struct conn conn;	/* FILE_KIND_INET: from the local end to the peer */
+	uint64_t ends[2];	/* FILE_KIND_UNIX: kernel addresses of both ends */
+	uint32_t name_len;
+	char name[];		/* as /proc/PID/fd shows it; sockets: their addresses. No NUL */
+};
+
 /* The key space shared by all probes. 0 = unknown; keys are never guessed. */
 struct event_keys {
 	uint64_t cgroup_id;
-	uint64_t cookie;	/* socket cookie */
+	uint64_t cookie;	/* socket cookie, or SONDE_ID_SOCK_INODE | inode */
 	uint64_t goid;		/* goroutine */
 	uint64_t rpc_conn;	/* pointer to the RPC connection in its process */
 	uint32_t rpc_stream;
 	uint32_t netns;		/* inode of the network namespace */
+	uint64_t image;		/* number of the process's executable image */
+	uint64_t call;		/* number of the RPC that the goroutine serves or the packet carries */
+	uint64_t file;		/* number of the open file */
+	uint32_t file_fd;	/* its descriptor, plus one */
+	uint32_t seq, seq_len;	/* bytes of the TCP stream, as in struct sonde_ident */
+	uint8_t owner_how, file_how, call_how; /* SONDE_HOW_* */
+	uint8_t ident_flags;	/* SONDE_ID_F_* */
 	struct conn conn;
 };
 
@@ -98,7 +137,17 @@ enum event_hide {
 	HIDE__MAX,
 };
 
+struct event;
 struct event_desc;
+
+/* Functions of stacks by name: stack/functions.h. */
+struct event_functions {
+	/*
+	 * Those of the stacks of @ev, innermost first, each with a NUL behind it; valid until the next call. 0,
+	 * -ENOENT without a stack, or -ENOMEM.
+	 */
+	int (*list)(struct event_functions *f, const struct event *ev, const char **ret, size_t *ret_len);
+};
 
 struct event {
 	const struct event_desc *desc;
@@ -118,6 +167,7 @@ struct event {
 		*view;		 /* state behind SEC_PARAMS (scap/state/state.h); may be NULL; never in frames */
 	int64_t clock_offset_ns; /* add to ts_ns for wall-clock time; 0 = unknown */
 	struct arena *scratch;	/* for values that are built on demand; may be NULL */
+	struct event_functions *functions; /* NULL = only those of the kernel are known, by `names` */
 };
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind);
@@ -131,6 +181,9 @@ const struct sec_packet *event_packet(const struct event *ev, const uint8_t **re
 /* Adds SEC_PACKET: @head and head->cap_len bytes of @data, copied to @scratch. 0, -ENOMEM or -ENOSPC. */
 int event_add_packet(struct event *ev, const struct sec_packet *head, const void *data, struct arena *scratch);
 
+/* TCP payload of a packet: sequence number of its first byte, bytes. False if it has none. */
+bool packet_keys_tcp_range(const struct event *ev, uint32_t *ret_seq, uint32_t *ret_len);
+
 /* Connection of a dissected packet; *ret stays unchanged without an IP header. */
 void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f);
 
@@ -138,6 +191,17 @@ void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f);
 const struct sec_proc *event_proc(const struct event *ev);
 const char *event_sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str,
 			       size_t *ret_len);
+
+/* Open file of an event, or NULL. */
+const struct sec_file *event_file(const struct event *ev);
+extern const struct xlat file_kind_xlat;
+
+/*
+ * Number of a call from its key (process, connection, stream, @opened_ns): the same in each replay and in all of its
+ * events. 48 bits, shown as CALL_ID_DIGITS hex digits; never 0. Without a connection the goroutine is in the key.
+ */
+#define CALL_ID_DIGITS 12
+uint64_t event_call_id(const struct event *ev, uint64_t opened_ns);
 
 /* Appends "nginx[812]", or "[812]" for a process without a name. @id: a process or thread id. */
 void event_who(const struct event *ev, uint32_t id, struct buf *out);
@@ -151,6 +215,9 @@ struct xlat {
 	uint32_t n;
 	bool is_flags;		/* bits that combine, joined by "|" */
 };
+
+extern const struct xlat ident_how_xlat;    /* SONDE_HOW_* */
+extern const struct xlat ident_stream_xlat; /* SONDE_ID_F_TX, SONDE_ID_F_RX */
 
 /* Name of @val, or NULL. xlat_value() ignores case. */
 const char *xlat_name(const struct xlat *x, uint64_t val);
@@ -187,6 +254,7 @@ enum field_kind {
 #define FIELD_OPEN 4096		/* a string without content: names of processes, containers, interfaces, reasons */
 #define FIELD_OTHERS 8192	/* content of a process other than the event's, such as its parent's command line */
 #define FIELD_PORT 16384		/* TCP or UDP port: filters accept the name of a service */
+#define FIELD_OWN 32768		/* not a field of the types whose desc->also has the row */
 #define FIELD_PACKET 8		/* repeats SEC_PACKET: outputs that write the packet omit it */
 
 #define ID_SHORT 12		/* digits that container engines and sysdig print */
@@ -209,6 +277,12 @@ struct field {
  * *ret_arg, *ret_arg_len (NULL, 0 without one). NULL if no row matches.
  */
 const struct field *event_field_find(const struct field *fields, size_t n, const char *name, const char **ret_arg,
+				     size_t *ret_arg_len);
+
+struct event_desc;
+
+/* The same in d->also, without rows marked FIELD_OWN. */
+const struct field *event_field_also(const struct event_desc *d, const char *name, const char **ret_arg,
 				     size_t *ret_arg_len);
 
 #define FIELD_LIKE(kind) ((kind) + 1)

@@ -45,6 +45,16 @@ const struct field *event_field_find(const struct field *fields, size_t n, const
 	return NULL;
 }
 
+const struct field *event_field_also(const struct event_desc *d, const char *name, const char **ret_arg,
+				     size_t *ret_arg_len)
+{
+	const struct field *f = NULL;
+
+	if (d->also)
+		f = event_field_find(d->also->fields, d->also->n_fields, name, ret_arg, ret_arg_len);
+	return f && !(f->flags & FIELD_OWN) ? f : NULL;
+}
+
 bool event_desc_is_called(const struct event_desc *d, const char *name)
 {
 	const char *dot = strchr(d->name, '.'), *arg;
@@ -209,7 +219,7 @@ static bool is_hidden(const struct event *ev, const struct field *f, const struc
 	if (v->kind == VAL_STR && v->has_number)	/* the name of a number, if the row declares one */
 		return f->kind == FIELD_GET && f->like != FIELD_LIKE(FIELD_ENUM) &&
 		       f->like != FIELD_LIKE(FIELD_NAME) && f->like != FIELD_LIKE(FIELD_IFACE);
-	return v->kind == VAL_BYTES || v->kind == VAL_STR;
+	return v->kind == VAL_BYTES || v->kind == VAL_STR || v->kind == VAL_LIST;
 }
 
 int event_get(const struct event *ev, const struct field *f, struct value *ret)

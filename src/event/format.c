@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter_error.h"
@@ -34,6 +35,7 @@ struct piece {
 struct format {
 	struct arena arena;
 	VEC(struct piece) pieces;
+	struct map rows;		/* const struct event_desc * -> const struct field **, one per piece */
 	bool lenient;			/* print <NA> for missing values */
 	bool also;			/* uses a field of a desc->also */
 };
@@ -43,6 +45,7 @@ void format_free(struct format *f)
 	if (!f)
 		return;
 	vec_fini(&f->pieces);
+	map_fini(&f->rows);
 	arena_fini(&f->arena);
 	free(f);
 }
@@ -91,8 +94,10 @@ static const struct field *find_for(struct format *f, const struct event_desc *d
 {
 	const struct field *found = find(f, d->fields, d->n_fields, name);
 	struct field *copy;
+	const char *arg;
+	size_t len;
 
-	if (found || !d->also)
+	if (found || !event_field_also(d, name, &arg, &len))
 		return found;
 	found = find(f, d->also->fields, d->also->n_fields, name);
 	copy = found ? arena_copy(&f->arena, found, sizeof(*found)) : NULL;
@@ -178,6 +183,34 @@ static int add_field(struct format *f, const struct registry *reg, const char **
 	return 0;
 }
 
+static const struct field *field_for(const struct piece *p, const struct event_desc *desc)
+{
+	for (size_t i = 0; i < p->n_bindings; i++)
+		if (p->bindings[i].desc == desc)
+			return p->bindings[i].field;
+	return p->common;
+}
+
+/* The fields of all pieces, by event type. */
+static int make_rows(struct format *f, const struct registry *reg)
+{
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	map_init(&f->rows, sizeof(d), sizeof(const struct field **));
+	while ((d = registry_next(reg, &pos))) {
+		const struct field **fields = arena_alloc(&f->arena, f->pieces.len * sizeof(*fields));
+		const struct field ***row = map_add(&f->rows, &d, NULL);
+
+		if (!fields || !row)
+			return -ENOMEM;
+		for (size_t i = 0; i < f->pieces.len; i++)
+			fields[i] = field_for(&f->pieces.items[i], d);
+		*row = fields;
+	}
+	return 0;
+}
+
 int format_parse(const struct registry *reg, const char *text, struct format **ret, struct err *err)
 {
 	_cleanup_(format_freep) struct format *f = calloc(1, sizeof(*f));
@@ -204,6 +237,8 @@ int format_parse(const struct registry *reg, const char *text, struct format **r
 		if (r < 0)
 			return r;
 	}
+	if (make_rows(f, reg) < 0)
+		return err_errno(err, -ENOMEM, "cannot parse the line format");
 	*ret = TAKE_PTR(f);
 	return 0;
 }
@@ -241,12 +276,13 @@ static void add_clock(struct buf *out, const struct tm *tm, unsigned ns)
 static void add_special(const struct piece *p, const struct event *ev, const char *outputtime, struct buf *out)
 {
 	unsigned ns;
-	struct tm tm = wall_time(ev, p->special == SPECIAL_ISO, &ns);
+	struct tm tm;
 
 	if (p->special == SPECIAL_OUTPUTTIME) {
 		buf_add_str(out, outputtime);
 		return;
 	}
+	tm = wall_time(ev, p->special == SPECIAL_ISO, &ns);
 	if (p->special != SPECIAL_TIME)
 		add_date(out, &tm, p->special == SPECIAL_ISO ? 'T' : ' ');
 	add_clock(out, &tm, ns);
@@ -254,18 +290,9 @@ static void add_special(const struct piece *p, const struct event *ev, const cha
 		buf_add_char(out, 'Z');
 }
 
-static const struct field *field_for(const struct piece *p, const struct event_desc *desc)
-{
-	for (size_t i = 0; i < p->n_bindings; i++)
-		if (p->bindings[i].desc == desc)
-			return p->bindings[i].field;
-	return p->common;
-}
-
 /* False if the event lacks the field. */
-static bool add_value(const struct piece *p, const struct event *ev, struct buf *out)
+static bool add_value(const struct field *f, const struct event *ev, struct buf *out)
 {
-	const struct field *f = field_for(p, ev->desc);
 	struct value v;
 
 	if (!f || event_get(ev, f, &v) < 0)
@@ -277,6 +304,7 @@ static bool add_value(const struct piece *p, const struct event *ev, struct buf 
 
 int format_event(const struct format *f, const struct event *ev, const char *outputtime, struct buf *out)
 {
+	const struct field **const *row = map_find(&f->rows, &ev->desc);
 	size_t start = out->len;
 
 	for (size_t i = 0; i < f->pieces.len; i++) {
@@ -287,7 +315,7 @@ int format_event(const struct format *f, const struct event *ev, const char *out
 			buf_add(out, p->text, p->len);
 		} else if (p->special) {
 			add_special(p, ev, outputtime, out);
-		} else if (!add_value(p, ev, out)) {
+		} else if (!add_value(row ? (*row)[i] : p->common, ev, out)) {
 			if (!f->lenient) {
 				out->len = start;
 				return buf_error(out);

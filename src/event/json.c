@@ -6,13 +6,6 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-void json_element(struct json *j)
-{
-	if (j->comma)
-		buf_add_char(j->out, ',');
-	j->comma = true;
-}
-
 void json_open(struct json *j, char bracket)
 {
 	json_element(j);
@@ -26,20 +19,6 @@ void json_close(struct json *j, char bracket)
 	j->comma = true;
 }
 
-void json_key_len(struct json *j, const char *key, size_t len)
-{
-	json_element(j);
-	buf_add_char(j->out, '"');
-	buf_add(j->out, key, len);
-	buf_add(j->out, "\":", 2);
-	j->comma = false;
-}
-
-void json_key(struct json *j, const char *key)
-{
-	json_key_len(j, key, strlen(key));
-}
-
 void json_u64(struct json *j, uint64_t v)
 {
 	json_element(j);
@@ -49,9 +28,7 @@ void json_u64(struct json *j, uint64_t v)
 void json_i64(struct json *j, int64_t v)
 {
 	json_element(j);
-	if (v < 0)
-		buf_add_char(j->out, '-');
-	buf_add_u64(j->out, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	buf_add_i64(j->out, v);
 }
 
 void json_bool(struct json *j, bool v)
@@ -64,16 +41,6 @@ void json_str(struct json *j, const char *s, size_t len)
 {
 	json_element(j);
 	json_string(j->out, s, len);
-}
-
-/* Length of the prefix of @s that needs no escape: printable ASCII except quote and backslash. */
-static size_t plain_run(const char *s, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && (unsigned char)s[n] >= 0x20 && (unsigned char)s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
-		n++;
-	return n;
 }
 
 /* Escapes one byte below 0x80. */
@@ -95,7 +62,7 @@ int json_string(struct buf *out, const char *s, size_t len)
 {
 	buf_add_char(out, '"');
 	while (len) {
-		size_t n = plain_run(s, len), used = n;
+		size_t n = str_plain_span(s, len, '"'), used = n;
 
 		if (n) {
 			buf_add(out, s, n);

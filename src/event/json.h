@@ -9,9 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-struct buf;
+#include "base/buf.h"
+
 struct event;
+struct event_desc;
+struct field;
 struct value;
 
 /* Initialise `out` and zero the rest. */
@@ -23,9 +27,35 @@ struct json {
 void json_open(struct json *j, char bracket);		/* '{' or '[' */
 void json_close(struct json *j, char bracket);		/* '}' or ']' */
 /* Keys come from the program's own tables and are written unescaped. */
-void json_key(struct json *j, const char *key);
-void json_key_len(struct json *j, const char *key, size_t len);
-void json_element(struct json *j);			/* the comma before an element that the caller writes */
+static inline void json_key_len(struct json *j, const char *key, size_t len)
+{
+	const size_t comma = j->comma;
+	char *p = buf_reserve(j->out, len + 4);
+
+	j->comma = false;
+	if (!p)
+		return;
+	p[0] = ',';
+	p += comma;
+	p[0] = '"';
+	memcpy(p + 1, key, len);
+	memcpy(p + 1 + len, "\":", 2);
+	buf_commit(j->out, comma + len + 3);
+}
+
+/* Inline, so that the length of a literal is known. */
+static inline void json_key(struct json *j, const char *key)
+{
+	json_key_len(j, key, strlen(key));
+}
+
+/* The comma before an element that the caller writes. */
+static inline void json_element(struct json *j)
+{
+	if (j->comma)
+		buf_add_char(j->out, ',');
+	j->comma = true;
+}
 
 void json_u64(struct json *j, uint64_t v);
 void json_i64(struct json *j, int64_t v);
@@ -38,6 +68,23 @@ void json_value(struct json *j, const struct value *v);
  * "x.lost_by.a" and "x.lost_by.b" become "lost_by":{"a":1,"b":2}.
  */
 void json_event_fields(struct json *j, const struct event *ev);
+
+/* Keys of an event type's fields. */
+struct json_keys {
+	const struct event_desc *desc;	/* NULL = none */
+	struct json_field {
+		const struct field *field;
+		const char *key;
+		uint16_t len, group;	/* bytes of the key; of these up to its dot, the dot included */
+	} *items;			/* owned; the members of a line, in order */
+	size_t n;
+};
+
+/* 0 or -ENOMEM. */
+int json_keys_init(struct json_keys *k, const struct event_desc *d);
+void json_keys_fini(struct json_keys *k);
+/* json_event_fields() with the keys of the event's type at hand. */
+void json_event_fields_by(struct json *j, const struct event *ev, const struct json_keys *k);
 
 /* A quoted JSON string; each byte that is not UTF-8 becomes \ufffd. 0 or -ENOMEM. */
 int json_string(struct buf *out, const char *s, size_t len);

@@ -21,6 +21,7 @@ struct name_key {
 struct names {
 	struct map map;		/* struct name_key -> char *, owned */
 	size_t bytes;
+	uint64_t generation;
 };
 
 struct names *event_names_new(void)
@@ -62,6 +63,7 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 	char **val, *copy;
 
 	len = strnlen(name, len);
+	n->generation++;
 	forget(n, &k);
 	if (!len)
 		return 0;
@@ -86,6 +88,11 @@ const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 	char **val = n ? map_find(&n->map, &k) : NULL;
 
 	return val ? *val : NULL;
+}
+
+uint64_t event_names_generation(const struct names *n)
+{
+	return n ? n->generation : 0;
 }
 
 int event_names_walk(const struct names *n, names_fn fn, void *ctx)

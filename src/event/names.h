@@ -24,6 +24,9 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 /* NUL-terminated, valid until the key is set again; NULL = no name. @n may be NULL. */
 const char *event_names_get(const struct names *n, uint32_t space, uint64_t key);
 
+/* Changes with each call of event_names_set(): while it stays, all names do. */
+uint64_t event_names_generation(const struct names *n);
+
 /* Calls @fn for every name, unordered; @n must not change meanwhile. Stops at a negative return and returns it. */
 typedef int (*names_fn)(void *ctx, uint32_t space, uint64_t key, const char *name);
 int event_names_walk(const struct names *n, names_fn fn, void *ctx);

@@ -3,6 +3,7 @@
  * Packet section and connection key, for events of any probe.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -19,6 +20,24 @@ int event_add_packet(struct event *ev, const struct sec_packet *head, const void
 	if (head->cap_len)
 		memcpy(p + 1, data, head->cap_len);
 	return event_add_section(ev, SEC_PACKET, p, (uint32_t)sizeof(*p) + head->cap_len);
+}
+
+bool packet_keys_tcp_range(const struct event *ev, uint32_t *ret_seq, uint32_t *ret_len)
+{
+	const uint8_t *data;
+	const struct sec_packet *sp = event_packet(ev, &data);
+	const struct packet_flow *f;
+	struct packet p;
+
+	if (!sp)
+		return false;
+	packet_dissect(sp->link, data, sp->cap_len, sp->orig_len, &p);
+	f = packet_flow(&p);
+	if (f->proto != IPPROTO_TCP || !f->has_ports || !f->payload_len)
+		return false;
+	*ret_seq = f->tcp_seq;
+	*ret_len = f->payload_len;
+	return true;
 }
 
 void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f)

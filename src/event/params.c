@@ -101,11 +101,15 @@ void params_begin(struct params_out *o, uint16_t type, int64_t tid)
 /* Counts one parameter beyond the maximum, so that params_write() detects the excess. */
 void params_add(struct params_out *o, const void *data, size_t len)
 {
-	if (o->head.n < PARAMS_MAX)
-		o->len[o->head.n] = 0;
-	if (o->head.n <= PARAMS_MAX)
-		o->head.n++;
-	params_append(o, data, len);
+	if (o->head.n >= PARAMS_MAX) {
+		o->head.n = PARAMS_MAX + 1;
+		return;
+	}
+	o->len[o->head.n++] = (uint32_t)len;
+	if (len > UINT16_MAX)
+		o->head.flags |= PARAMS_LARGE;
+	if (len)
+		buf_add(&o->bytes, data, len);
 }
 
 void params_append(struct params_out *o, const void *data, size_t len)

@@ -65,12 +65,18 @@ const char *params_str(const struct params *p, unsigned i, size_t *ret_len);
 
 /* ---- building ---- */
 
-/* Initialise with zeros; call params_out_fini() once. Errors stick until params_begin(). */
+/* Initialise with zeros, or by params_out_in(); call params_out_fini() once. Errors stick until params_begin(). */
 struct params_out {
 	struct sec_params head;
 	uint32_t len[PARAMS_MAX];
 	struct buf bytes;
 };
+
+/* Begins in the caller's memory (buf_in()). */
+static inline void params_out_in(struct params_out *o, char *memory, size_t bytes)
+{
+	o->bytes = buf_in(memory, bytes);
+}
 
 void params_begin(struct params_out *o, uint16_t type, int64_t tid);
 void params_add(struct params_out *o, const void *data, size_t len);

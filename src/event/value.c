@@ -14,20 +14,17 @@ static int duration_text(uint64_t ns, struct buf *out)
 	static const struct { uint64_t ns; const char *name; } units[] = {
 		{ 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" }, { 1, "ns" },
 	};
-	char digits[16];
 	size_t u = 0;
-	int n;
 
 	while (u < ARRAY_SIZE(units) - 1 && ns < units[u].ns)
 		u++;
 	buf_add_u64(out, ns / units[u].ns);
-	n = snprintf(digits, sizeof(digits), "%0*u", u == 0 ? 9 : u == 1 ? 6 : 3, (unsigned)(ns % units[u].ns));
-	while (n > 0 && digits[n - 1] == '0')
-		n--;
-	if (n > 0) {
-		buf_add_char(out, '.');
-		buf_add(out, digits, (size_t)n);
-	}
+	buf_add_char(out, '.');
+	buf_add_digits(out, (uint32_t)(ns % units[u].ns), u == 0 ? 9 : u == 1 ? 6 : 3);
+	while (!buf_error(out) && out->data[out->len - 1] == '0')
+		out->len--;
+	if (!buf_error(out) && out->data[out->len - 1] == '.')
+		out->len--;
 	return buf_add_str(out, units[u].name);
 }
 
@@ -68,6 +65,16 @@ static int hex_text(const char *data, size_t len, struct buf *out)
 	return buf_error(out);
 }
 
+static int list_text(const struct value *v, struct buf *out)
+{
+	for (const char *s = v->str; s < v->str + v->len; s += strlen(s) + 1) {
+		if (s != v->str)
+			buf_add_char(out, ';');
+		str_escape_buf(out, s, strlen(s));
+	}
+	return buf_error(out);
+}
+
 int value_text(const struct value *v, struct buf *out)
 {
 	switch (v->kind) {
@@ -75,14 +82,17 @@ int value_text(const struct value *v, struct buf *out)
 	case VAL_UINT:
 		if (v->ns)
 			return duration_text(v->u, out);
+		if (v->padded)
+			return buf_printf(out, "%09llu", (unsigned long long)v->u);
 		return v->hex ? buf_printf(out, "0x%llx", (unsigned long long)v->u) : buf_add_u64(out, v->u);
-	case VAL_INT: return buf_printf(out, "%lld", (long long)v->i);
+	case VAL_INT: return buf_add_i64(out, v->i);
 	case VAL_BOOL: return buf_add_str(out, v->u ? "true" : "false");
 	case VAL_STR: return v->printable ? buf_add(out, v->str, v->len) : str_escape_buf(out, v->str, v->len);
 	case VAL_IP: return ipaddr_text(&v->ip, out);
 	case VAL_MAC: return mac_text(v->str, out);
 	case VAL_BYTES: return hex_text(v->str, v->len, out);
 	case VAL_FLAGS: return flags_text(v->xlat, v->u, out);
+	case VAL_LIST: return list_text(v, out);
 	case VAL__MAX: break;
 	}
 	return 0;

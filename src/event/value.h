@@ -29,6 +29,7 @@ enum value_kind {
 	VAL_MAC,	/* str: six bytes */
 	VAL_BYTES,	/* str, len */
 	VAL_FLAGS,	/* u: bits named by xlat */
+	VAL_LIST,	/* str, len: strings with a NUL behind each; a check holds if it holds for one of them */
 	VAL__MAX,
 };
 
@@ -36,6 +37,7 @@ struct value {
 	enum value_kind kind;
 	bool hex;		/* number: show as 0x... in text */
 	bool ns;		/* number: a duration, shown with a unit in text */
+	bool padded;		/* number: at least nine digits in text, as fractions of a second */
 	bool printable;		/* VAL_STR: already escaped; keep newlines and tabs */
 	bool has_number;	/* VAL_STR: name of the number in u (an enum's) */
 	uint64_t u;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See abi.h. Registers of an argument are taken all or none: one that does not fit as a whole goes to the stack, and
- * the next one may still get registers.
+ * See abi.h. An argument goes to registers as a whole or to the stack as a whole; an argument after one on the stack
+ * may still get registers.
  */
 #include "gobin/abi.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/macros.h"
 
-#define STACK_FIRST 8		/* bytes above the stack pointer at entry: behind the return address or its place */
+#define STACK_FIRST 8		/* bytes above the stack pointer at entry: after the return address or its slot */
 
 struct leaf {
 	const char *suffix;
@@ -82,7 +82,7 @@ static unsigned leaves_of(const struct kind *k)
 
 struct assign {
 	struct abi_args *out;
-	unsigned regs, reg;		/* that there are, next free one */
+	unsigned regs, reg;		/* available registers, next free register */
 	uint32_t stack;			/* next free byte above STACK_FIRST */
 };
 

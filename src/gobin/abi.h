@@ -33,10 +33,10 @@ struct abi_args {
 	uint8_t size[ABI_ARGS_MAX];	/* bytes of each argument */
 };
 
-/* 0, -EINVAL for a signature that is none, -EOPNOTSUPP for an ABI or machine that is not known. */
+/* 0, -EINVAL for a malformed signature, -EOPNOTSUPP for an unknown ABI or machine. */
 int abi_assign(uint16_t machine, enum gobin_abi abi, const char *signature, struct abi_args *ret);
 
-/* The word of that name; NULL = none. */
+/* The word with that name; NULL = none. */
 const struct abi_word *abi_word(const struct abi_args *a, const char *name, unsigned len);
 
 /* DWARF's number of a register in the order of passing, and back. -1 = none. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One file, from its descriptor to the answer. A part that is missing or broken costs what depends on it and leaves a
- * sentence; only a file that is no Go program, or without its table of functions, is refused as a whole.
+ * Analyses one file, from its descriptor to the answer. A missing or broken part disables what depends on it and adds
+ * a sentence; a file is refused as a whole only if it is not a Go program or has no function table.
  */
 #include <elf.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include "base/macros.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
+#include "gobin/goroutine.h"
 #include "gobin/job.h"
 
 #define DEFAULT_BUDGET_BYTES (192ull << 20)
@@ -38,12 +39,15 @@ static void want(struct wanted *list, size_t *n, enum go_pkg pkg, const char *na
 	list[(*n)++] = (struct wanted){ pkg, name };
 }
 
-static size_t all_wanted(struct wanted *ret)
+static size_t all_wanted(const struct gobin_request *q, struct wanted *ret)
 {
 	size_t n = 0;
 
 	for (int i = 0; i < GOBIN_F__MAX; i++)
-		want(ret, &n, field_rows[i].pkg, field_rows[i].structure);
+		if (!q->runtime_only || field_rows[i].pkg == PKG_RUNTIME)
+			want(ret, &n, field_rows[i].pkg, field_rows[i].structure);
+	if (q->runtime_only)
+		return n;
 	for (int i = 0; i < GOBIN_T__MAX; i++)
 		want(ret, &n, type_rows[i].pkg, type_rows[i].name);
 	for (int i = 0; i < GOBIN_I__MAX; i++) {
@@ -88,8 +92,8 @@ static int open_table(struct job *j, struct err *err)
 }
 
 /*
- * A release that does not write the table that the program has is none: the bytes that the program runs by count for
- * more than what it says of itself.
+ * A release that does not write this program's table format is ignored: the bytes that the program runs by outweigh
+ * its build information.
  */
 static void check_release(struct job *j)
 {
@@ -184,7 +188,7 @@ static void tell_layout(struct job *j)
 	j->a.dwarf_why = answer_str(j, j->dwarf_why ? j->dwarf_why : "");
 }
 
-/* @j is zeroed but for the request. */
+/* @j is zeroed except for the request. */
 static int analyse(struct job *j, int fd, struct err *err)
 {
 	size_t budget = j->q->budget_bytes ? j->q->budget_bytes : DEFAULT_BUDGET_BYTES, n;
@@ -202,8 +206,10 @@ static int analyse(struct job *j, int fd, struct err *err)
 	check_release(j);
 	tell_identity(j);
 	j->a.abi = (uint8_t)abi_of(j);
-	n = all_wanted(wanted);
-	evaluate_functions(j);
+	n = all_wanted(j->q, wanted);
+	goroutine_find(j);
+	if (!j->q->runtime_only)
+		evaluate_functions(j);
 	r = read_types(j, wanted, n);
 	if (r == 0)
 		r = read_dwarf(j, wanted, n);
@@ -211,6 +217,9 @@ static int analyse(struct job *j, int fd, struct err *err)
 		return r;
 	layout_merge(j);
 	tell_layout(j);
+	r = conns_find(j);
+	if (r < 0)
+		return r;
 	r = evaluate_rules(j);
 	if (r == 0 && j->strings.error)
 		r = j->strings.error;
@@ -219,7 +228,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 	return r;
 }
 
-/* ---- the two ways in ---- */
+/* ---- entry points ---- */
 
 static struct job *job_new(const struct gobin_request *q)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The answer as bytes: the struct, then strings of which the first is empty. Host order: both ends are one program.
- * What comes out of a worker is not trusted: every enum and every offset is checked before anybody looks.
+ * Encodes the answer: the struct, then strings of which the first is empty. Host byte order: both ends are the same
+ * program. The parser does not trust the worker: it checks every enum and offset before use.
  */
 #include <elf.h>
 #include <errno.h>
@@ -53,6 +53,16 @@ static bool rule_ok(const struct gobin_rule_answer *r, uint32_t strings)
 	return true;
 }
 
+static bool conn_ok(const struct gobin_conn *c, uint32_t strings)
+{
+	if (c->name >= strings || c->direct > 1 || c->n_ways > GOBIN_CONN_WAYS)
+		return false;
+	for (unsigned i = 0; i < GOBIN_CONN_WAYS; i++)
+		if (c->ways[i].how >= GOBIN_CONN__MAX)
+			return false;
+	return true;
+}
+
 static bool answer_ok(const struct gobin_answer *a, uint32_t strings)
 {
 	bool ok = a->mode < GOBIN_MODE__MAX && a->abi < GOBIN_ABI__MAX && a->n_build_id <= GOBIN_BUILD_ID_MAX &&
@@ -68,6 +78,9 @@ static bool answer_ok(const struct gobin_answer *a, uint32_t strings)
 		ok = ok && a->types_of[i].name < strings;
 	for (int i = 0; i < GOBIN_I__MAX; i++)
 		ok = ok && a->itabs[i].name < strings;
+	ok = ok && a->n_conns <= GOBIN_CONNS_MAX;
+	for (uint32_t i = 0; ok && i < a->n_conns; i++)
+		ok = conn_ok(&a->conns[i], strings);
 	return ok;
 }
 

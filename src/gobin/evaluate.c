@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rules against a program: each on its own, each failure with its sentence.
+ * Evaluates the rules against a program, each independently; a failed rule gets a sentence.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "elf/go/gopclntab.h"
 #include "elf/symtab.h"
 #include "gobin/job.h"
-#include "gobin/site.h"
+#include "gobin/site/site.h"
 
 /* ---- functions ---- */
 
@@ -41,7 +41,7 @@ static void take_function(struct found_function *to, const struct gofunc *f, enu
 	to->copies = copies;
 }
 
-/* Which packages are there at all: a function of it. */
+/* Packages present in the program: those with a function. */
 static void see_package(struct job *j, const char *name, size_t len)
 {
 	const char *slash = memrchr(name, '/', len), *dot;
@@ -57,7 +57,8 @@ static void see_package(struct job *j, const char *name, size_t len)
 		m = gobin_names_match_package((enum go_pkg)p, name, (size_t)(dot - name));
 		if (p == PKG_STD && m == GO_EXACT)
 			j->features |= FEAT_STD_PACKAGE;
-		if (p == PKG_STD && m == GO_BUNDLED)	/* net/http is more than its HTTP/2 */
+		if (p == PKG_STD && m == GO_BUNDLED)	/* Package net/http holds more than its bundled http2: keep
+							 * only names with "http2" */
 			m = memmem(dot, len - (size_t)(dot - name), "http2", 5) ? m : GO_NO;
 		if (p == PKG_HPACK && !memcmp(name, "vendor/", 7))	/* PKG_STD_HPACK */
 			continue;
@@ -92,7 +93,8 @@ void evaluate_functions(struct job *j)
 		if (gopclntab_func(j->table, i, &f) < 0)
 			continue;
 		len = strlen(f.name);
-		if (!len || !ends[(uint8_t)f.name[len - 1]] || !memmem(f.name, len, ").", 2))
+		if (!len || !ends[(uint8_t)f.name[len - 1]] ||
+		    (!memmem(f.name, len, ").", 2) && !memmem(f.name, len, "/grpc.", 6)))
 			continue;
 		see_package(j, f.name, len);
 		for (size_t k = 0; k < n_asks; k++) {
@@ -147,7 +149,7 @@ static bool same_place(const struct job *j, const struct gobin_loc *l, const str
 	return l->off == p->off + (int32_t)within;
 }
 
-/* What DWARF says of one word: agrees, disagrees (false), or says nothing. */
+/* Compares one word with DWARF: false if they disagree, true if they agree or DWARF lacks it. */
 static bool confirm_word(const struct job *j, const struct abi_word *w, const struct dwarf_function *f,
 			 struct gobin_loc *l)
 {
@@ -180,11 +182,12 @@ static bool confirm_args(struct job *j, const struct abi_args *abi, const struct
 	return true;
 }
 
-/* Words by name, in the order of the row. */
+/* The words by name, in the order of the rule's row. */
 static bool take_args(struct job *j, const struct hooker *h, const struct found_function *f,
 		      struct gobin_rule_answer *r)
 {
-	const struct dwarf_function *d = dwarf_function_at(&j->dwarf, f->entry);
+	/* results are not parameters */
+	const struct dwarf_function *d = h->after ? NULL : dwarf_function_at(&j->dwarf, f->entry);
 	struct abi_args abi;
 
 	if (abi_assign(j->a.machine, j->a.abi, h->signature, &abi) < 0) {
@@ -234,11 +237,55 @@ static bool choose_site(struct job *j, const struct found_function *f, struct go
 	return true;
 }
 
+/* The function whose call @h is behind; 0 = not in the program. */
+static uint64_t callee_of(const struct job *j, const struct hooker *h)
+{
+	size_t n, n_features;
+	const struct hooker *all = rules_hookers(&n);
+	const struct feature_function *f = rules_feature_functions(&n_features);
+
+	for (size_t i = 0; h->after == AFTER_FAILED_CALL && i < n; i++)
+		if (all[i].rule == GOBIN_GRPC_CALL && j->functions[i].name)
+			return j->functions[i].entry;
+	for (size_t i = 0; h->after == AFTER_FIELDS && i < n_features; i++)
+		if (f[i].feature == FEAT_CLIENT_FIELDS && j->functions[n + i].name)
+			return j->functions[n + i].entry;
+	return 0;
+}
+
+#define AFTER_BYTES 4096	/* of a function that calls it */
+
+static bool choose_after(struct job *j, const struct hooker *h, const struct found_function *f,
+			 struct gobin_rule_answer *r)
+{
+	uint8_t code[AFTER_BYTES];
+	uint64_t callee = callee_of(j, h), off;
+	size_t len = (size_t)MIN(f->end - f->entry, (uint64_t)sizeof(code));
+	struct gobin_site *s = &r->site;
+	struct site p;
+
+	if (!callee || j->a.abi != GOBIN_ABI_REGS || elf_vaddr_to_off(j->elf, f->entry, &off) < 0 ||
+	    !image_read(&j->img, f->entry, code, len) ||
+	    (h->after == AFTER_FIELDS ? site_after_slice : site_after_call)(j->a.machine, code, len, f->entry, callee,
+									    &p) < 0) {
+		refuse(r, GOBIN_NO_SITE, answer_strf(j, "no place in %s is known to follow the call", f->name));
+		return false;
+	}
+	s->function = f->entry;
+	s->addr = f->entry + p.off;
+	s->file_off = off + p.off;
+	s->kind = (uint8_t)p.kind;
+	s->insn_len = p.len;
+	memcpy(s->insn, code + p.off, s->insn_len);
+	return true;
+}
+
 static void hook(struct job *j, const struct hooker *h, uint8_t number, const struct found_function *f,
 		 struct gobin_rule_answer *r)
 {
 	*r = (struct gobin_rule_answer){ .state = GOBIN_READY, .hooker = number };
-	if (!check_fields(j, h, r) || !choose_site(j, f, r) || !take_args(j, h, f, r))
+	if (!check_fields(j, h, r) || !(h->after ? choose_after(j, h, f, r) : choose_site(j, f, r)) ||
+	    !take_args(j, h, f, r))
 		return;
 	r->site.symbol = answer_str(j, f->name);
 	r->site.sources = GOBIN_BY_PCLNTAB;
@@ -278,7 +325,7 @@ static void evaluate(struct job *j, enum gobin_rule rule)
 				   gobin_names_package_path(missing->pkg), missing->receiver, missing->method));
 }
 
-/* Functions of rules that are ready, ascending, each once. */
+/* Functions of ready rules, ascending, unique. */
 static size_t ready_functions(const struct job *j, uint64_t *ret)
 {
 	size_t n = 0;
@@ -311,7 +358,7 @@ static void confirm_symbol(struct job *j, const struct symtab_hit *hit)
 	}
 }
 
-/* Does the symbol table, where there is one, have the same functions at the same places? */
+/* Whether the symbol table, if present, has the same functions at the same addresses. */
 static int confirm_symbols(struct job *j)
 {
 	struct symtab_hit hits[GOBIN_RULE__MAX] = { 0 };

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Formats: debug/buildinfo of the Go distribution (both forms), the note that cmd/link writes (owner "Go", type 4).
- * The text of modules is lines of fields with tabs between, inside two marks of 16 bytes.
+ * Formats: debug/buildinfo of the Go distribution (both variants), the note that cmd/link writes (owner "Go", type
+ * 4). The module text consists of lines of tab-separated fields between two 16-byte markers.
  */
 #include "gobin/identify.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
@@ -18,9 +20,10 @@
 #define MAGIC_LEN 14
 #define HEAD 32
 #define FLAG_INLINE 2
-#define MODULES_MAX (1u << 20)		/* bytes; the largest known is below 100 KiB */
+#define MODULES_MAX (1u << 20)		/* limit in bytes; the largest known is below 100 KiB */
 #define MARK 16
 #define SEARCH_MAX (1u << 20)
+#define END_BYTES 16384			/* section headers (of 60 sections: 3,840 bytes) and the names before them */
 
 unsigned identify_minor(const char *version)
 {
@@ -247,7 +250,7 @@ static enum gobin_mode mode_of(const struct elf *e)
 		return GOBIN_EXE;
 	if (elf_segment_find(e, PT_INTERP, &seg) == 0)
 		return GOBIN_PIE;
-	/* A static program that is moved has no interpreter; only what can be loaded has names to find it by. */
+	/* A static PIE has no interpreter; only files that can be loaded as libraries have dynamic symbols. */
 	return elf_section_find(e, ".gnu.hash", &s) == 0 || elf_section_find(e, ".hash", &s) == 0 ? GOBIN_SHARED :
 												     GOBIN_PIE;
 }
@@ -263,4 +266,31 @@ void identify(struct image *img, struct identity *ret)
 		read_block(ret, img, at);
 	read_note(ret, img->elf);
 	ret->minor = identify_minor(ret->version);
+}
+
+static bool contains(int fd, off_t from, const char *what, size_t len)
+{
+	_cleanup_free_ char *data = malloc(END_BYTES);
+	ssize_t n = data ? pread(fd, data, END_BYTES, from) : -1;
+
+	return n > 0 && memmem(data, (size_t)n, what, len);
+}
+
+/*
+ * Go's own linker puts the note with the build id into the first page. Others put the names of sections before the
+ * section headers, which come last.
+ */
+bool gobin_may_be_go(int fd)
+{
+	static const char head[] = "\4\0\0\0Go\0";	/* type and owner of the note */
+	static const char info[] = ".go.buildinfo";	/* since Go 1.13, but not in plugins of 1.19 */
+	static const char note[] = ".note.go.buildid";	/* in ELF since Go 1.5; a build may omit it */
+	struct stat st;
+	off_t end;
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	end = st.st_size > END_BYTES ? st.st_size - END_BYTES : 0;
+	return contains(fd, 0, head, sizeof(head)) || contains(fd, end, info, sizeof(info)) ||
+	       contains(fd, end, note, sizeof(note));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a Go program says of itself: release, modules, build mode. Hints, all of them: programs packed by
- * distributions name no modules. Internal to src/gobin.
+ * A Go program's own description: release, modules, build mode. All of it is a hint: programs packed by distributions
+ * name no modules. Internal to src/gobin.
  */
 #ifndef GOBIN_IDENTIFY_H
 #define GOBIN_IDENTIFY_H
@@ -24,13 +24,14 @@ struct identity {
 	char build_id[GO_MODULE_MAX];		/* Go's */
 	enum gobin_mode mode;
 	uint32_t n_deps;
-	const char *why;			/* why the build information cannot be read; NULL = it can, or none */
-	bool found;				/* there is a Go build information or build id */
+	const char *why;			/* why the build information cannot be read; NULL = it can, or the
+						 * program has none */
+	bool found;				/* the program has Go build information or a Go build id */
 };
 
 void identify(struct image *img, struct identity *ret);
 
-/* 24 for "go1.24.4", "devel go1.24-abc"; 0 for anything else. */
+/* 24 for "go1.24.4" and "devel go1.24-abc"; 0 for any other text. */
 unsigned identify_minor(const char *version);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Pieces are patched when they are loaded, so that a program with a million relocations costs one sort and only the
- * pieces that are looked at.
+ * Chunks are relocated when they are loaded, so a program with a million relocations costs one sort and the chunks
+ * that are read.
  */
 #include "gobin/image.h"
 
@@ -85,7 +85,7 @@ static struct cursor section_bytes(struct elf *e, const char *name)
 	return cur_init(data, len);
 }
 
-/* The same table by the dynamic section, for files without section headers. */
+/* The same table through the dynamic section, for files without section headers. */
 static struct cursor dynamic_bytes(struct elf *e)
 {
 	uint64_t rela = 0, size = 0;
@@ -145,7 +145,7 @@ bool image_has(const struct image *img, uint64_t addr, uint64_t len)
 	return false;
 }
 
-/* What of a segment lies in the piece at @start. */
+/* Copies the part of a segment that lies in the chunk at @start. */
 static int fill_from(const struct elf *e, const struct elf_segment *s, uint64_t start, uint8_t *out)
 {
 	uint64_t lo = MAX(s->vaddr, start), hi = start + (CHUNK - 1), end = s->vaddr + s->filesz;

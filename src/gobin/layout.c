@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Puts together what type descriptors and DWARF say of members and descriptors. Where both speak they must agree;
- * what they disagree on is unknown.
+ * Merges members and descriptors from type descriptors and DWARF. Where the two disagree, the value is unknown.
  */
 
 #include "base/macros.h"
 #include "gobin/job.h"
 
-#define KNOWN_MINOR 27		/* newest release that was looked at */
+#define KNOWN_MINOR 27		/* newest release that was examined */
 
 static const struct struct_field *member(const struct go_type *t, const char *field)
 {
@@ -44,7 +43,7 @@ static void merge_field(struct job *j, enum gobin_field id)
 }
 
 /*
- * The read loop of HTTP/2 clients lives on a stack and no descriptor leads to it. Its connection was its first member
+ * The read loop of HTTP/2 clients lives on a stack, so no descriptor leads to it. Its connection was its first member
  * (of any size) in every release so far.
  */
 static void merge_read_loop(struct job *j, enum gobin_field id, enum gobin_field loop_of)

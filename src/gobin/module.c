@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Format: struct moduledata of runtime/symtab.go, per release. Only what is read here stands in the table.
+ * Format: struct moduledata of runtime/symtab.go, per release. The table lists only the members that are read here.
  */
 #include "gobin/module.h"
 
@@ -12,10 +12,12 @@
 #include "elf/go/gopclntab.h"
 
 #define SEARCH_MAX (64u << 20)		/* bytes of data */
-#define TRIES_MAX 4096			/* words that hold the table's address: one or two in real programs */
-#define COUNT_MAX (1u << 22)		/* itabs, typelinks: the largest programs have tens of thousands */
+#define TRIES_MAX 4096			/* limit of words that hold the table's address: one or two in real
+					 * programs */
+#define COUNT_MAX (1u << 22)		/* limit of itabs and typelinks: the largest programs have tens of
+					 * thousands */
 
-struct layout {				/* byte offsets in the module data; 0 = has none */
+struct layout {				/* byte offsets in the module data; 0 = not in this release */
 	unsigned since;			/* minor release */
 	uint16_t text, types, etypes, typelinks, itablinks, itaboffset, typedesclen;
 };
@@ -34,7 +36,7 @@ static bool in(uint64_t addr, uint64_t lo, uint64_t hi)
 	return addr >= lo && addr < hi;
 }
 
-/* Does an itab stand there: an interface and a type, both descriptors of this module? */
+/* Is this an itab: an interface and a type, both descriptors of this module? */
 static bool is_itab(struct image *img, const struct go_module *m, uint64_t addr)
 {
 	return in(image_u64(img, addr), m->types, m->etypes) && in(image_u64(img, addr + 8), m->types, m->etypes);
@@ -49,7 +51,7 @@ static bool read_slice(struct image *img, uint64_t at, size_t item, uint64_t *re
 	return *ret_n <= cap && *ret_n <= COUNT_MAX && (!*ret_n || image_has(img, *ret_addr, *ret_n * item));
 }
 
-/* Since 1.27: offsets from types, itabs in a row. */
+/* Since 1.27: offsets from types, consecutive itabs. */
 static bool try_rows(struct image *img, const struct layout *l, struct go_module *m)
 {
 	uint64_t off = image_u64(img, m->addr + l->itaboffset), size = image_u64(img, m->addr + l->itaboffset + 8);
@@ -69,7 +71,7 @@ static bool try_lists(struct image *img, const struct layout *l, struct go_modul
 	if (!read_slice(img, m->addr + l->typelinks, 4, &m->typelinks, &m->n_typelinks) ||
 	    !read_slice(img, m->addr + l->itablinks, 8, &m->itablinks, &m->n_itablinks) || !m->n_itablinks)
 		return false;
-	/* Not the first: the linker leaves empty places for itabs that nothing uses. */
+	/* Skip empty slots, which the linker leaves for unused itabs. */
 	for (uint64_t i = 0; i < MIN(m->n_itablinks, (uint64_t)16); i++)
 		if (is_itab(img, m, image_u64(img, m->itablinks + i * 8)))
 			return true;
@@ -108,9 +110,9 @@ static bool try_at(struct image *img, uint64_t addr, unsigned minor, uint64_t te
 
 struct search {
 	struct image *img;
-	uint64_t table, text;		/* .gopclntab; where functions count from, 0 = unknown */
+	uint64_t table, text;		/* .gopclntab; base of function addresses, 0 = unknown */
 	unsigned minor, tries;
-	bool seen;			/* something points to the table */
+	bool seen;			/* a pointer to the table was found */
 };
 
 static bool search_range(struct search *s, uint64_t addr, uint64_t size, struct go_module *ret)
@@ -158,7 +160,7 @@ static bool search_segments(struct search *s, struct go_module *ret)
 	return false;
 }
 
-/* In programs that move, the relocation of the pointer is found without reading any data. */
+/* In position-independent programs the relocation of the pointer is found without reading any data. */
 static bool search_relocs(struct search *s, struct go_module *ret)
 {
 	for (size_t i = 0; i < s->img->n_relocs && s->tries < TRIES_MAX; i++) {

@@ -18,13 +18,12 @@ static const char *const paths[] = {
 	[PKG_URL] = "net/url",
 	[PKG_NET] = "net",
 	[PKG_POLL] = "internal/poll",
-	[PKG_TLS] = "crypto/tls",
-	[PKG_CREDS] = "google.golang.org/grpc/internal/credentials",
-	[PKG_OLD_CREDS] = "google.golang.org/grpc/credentials/internal",
-	[PKG_EXP_CREDS] = "google.golang.org/grpc/experimental/credentials/internal",
-	[PKG_H2C] = "golang.org/x/net/http2/h2c",
 	[PKG_RUNTIME] = "runtime",
 	[PKG_IO] = "io",
+	[PKG_BUFIO] = "bufio",
+	[PKG_GRPC] = "google.golang.org/grpc",
+	[PKG_STATUS] = "google.golang.org/grpc/internal/status",
+	[PKG_SPB] = "google.golang.org/genproto/googleapis/rpc/status",
 	[PKG_MAP] = "map",
 };
 _Static_assert(ARRAY_SIZE(paths) == PKG__MAX, "a path per package");
@@ -36,7 +35,9 @@ const char *gobin_names_package_path(enum go_pkg p)
 	return paths[p];
 }
 
-/* The standard library's copy of a package of golang.org/x: its types are as good, its functions are others. */
+/*
+ * The standard library's copy of a package of golang.org/x: its types are equivalent, its functions differ.
+ */
 static bool is_std_vendored(enum go_pkg p, const char *path, size_t len)
 {
 	size_t vendor = strlen("vendor/");
@@ -71,7 +72,7 @@ bool gobin_names_match(enum go_match m, const char *name, const char *want)
 				       !strcmp(name + strlen(STD_PREFIX), want));
 }
 
-/* Takes @tail off the end of @name; false when it does not stand there. */
+/* Removes @tail from the end of @name; false if @name does not end in it. */
 static bool strip(const char *name, size_t *len, const char *tail)
 {
 	size_t n = strlen(tail);
@@ -88,7 +89,11 @@ enum go_match gobin_names_match_function(const char *name, size_t len, enum go_p
 	enum go_match m;
 	bool bundled;
 
-	if (!strip(name, &len, method) || !strip(name, &len, ").") || !strip(name, &len, receiver))
+	if (!strip(name, &len, method))
+		return GO_NO;
+	if (!*receiver)
+		return strip(name, &len, ".") ? gobin_names_match_package(p, name, len) : GO_NO;
+	if (!strip(name, &len, ").") || !strip(name, &len, receiver))
 		return GO_NO;
 	bundled = p == PKG_STD && strip(name, &len, STD_PREFIX);
 	if (!strip(name, &len, ".(*"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See rules.h. Signatures are those of the Go sources; arguments behind the last one that is read are left out where
- * they cannot move those before them.
+ * See rules.h. Signatures are those of the Go sources; arguments after the last used one are omitted unless they can
+ * move those before them.
  */
 #include "gobin/rules.h"
 
@@ -46,6 +46,10 @@ _Static_assert(GOBIN_F__MAX < 255, "a field's number fits a byte");
 	  "fr f.type f.data", { FIELD(P##_HEADER_STREAM), FIELD(P##_HEADER_FLAGS), FIELD(P##_HEADER_TYPE) } }, \
 	{ GOBIN_##P##_CHECK_FRAME, FEAT_##P##_BY_VALUE, 0, package, "Framer", "checkFrameOrder", "fr:p fh:F", \
 	  "fr fh.valid fh.type fh.flags fh.length fh.stream", { 0 } }, \
+	{ GOBIN_##P##_END_WRITE, 0, 0, package, "Framer", "endWrite", "f:p", "f", \
+	  { FIELD(P##_FRAMER_W), FIELD(P##_FRAMER_R), FIELD(P##_FRAMER_WBUF) } }, \
+	{ GOBIN_##P##_SERVE, 0, 0, package, "serverConn", "runHandler", "sc:p rw:p", "sc rw", \
+	  { FIELD(P##_WRITER_STATE), FIELD(P##_WRITER_STREAM), FIELD(P##_SERVER_STREAM_ID) } }, \
 	{ GOBIN_##P##_CLIENT_WRITE, 0, 0, package, "ClientConn", "writeHeaders", \
 	  "cc:p streamID:u endStream:b maxFrameSize:w hdrs:S", "cc streamID endStream", { 0 } }
 
@@ -64,7 +68,15 @@ static const struct hooker rows[] = {
 	  { RESET(XNET) } },
 	{ GOBIN_GRPC_SERVER_CLOSE, 0, 0, PKG_TRANSPORT, "http2Server", "Close", "t:p", "t", { 0 } },
 	{ GOBIN_GRPC_CLIENT_CLOSE, 0, 0, PKG_TRANSPORT, "http2Client", "Close", "t:p", "t", { 0 } },
-	/* once a cycle, all goroutines stopped: all that lives is marked, nothing is swept yet */
+	{ GOBIN_GRPC_CALL, 0, 0, PKG_GRPC, "", "newClientStream", "ctx:i desc:p cc:p method:s opts:S",
+	  "method.ptr method.len", { 0 } },
+	{ GOBIN_GRPC_UNARY_FAILED, 0, 0, PKG_GRPC, "", "invoke", "cs:i err:i", "err.type err.data", { 0 },
+	  AFTER_FAILED_CALL },
+	{ GOBIN_GRPC_STREAM_FAILED, 0, 0, PKG_GRPC, "ClientConn", "NewStream", "cs:i err:i", "err.type err.data",
+	  { 0 }, AFTER_FAILED_CALL },
+	{ GOBIN_GRPC_CLIENT_FIELDS, FEAT_CLIENT_FIELDS, 0, PKG_TRANSPORT, "http2Client", "NewStream", "hf:S err:i",
+	  "hf.ptr", { 0 }, AFTER_FIELDS },
+	/* once per cycle, the world stopped: live objects are marked, nothing is swept yet */
 	{ GOBIN_GO_COLLECTED, 0, 0, PKG_RUNTIME, "gcControllerState", "endCycle", "c:p", "c", { 0 } },
 	{ GOBIN_GRPC_SERVER_DATA, FEAT_OWN_WRITER, 0, PKG_TRANSPORT, "http2Server", "handleData", "t:p f:p", "t f",
 	  { PARSED_DATA } },
@@ -85,6 +97,10 @@ static const struct hooker rows[] = {
 	  { STREAM(STD), FIELD(CLIENT_REQUEST_METHOD), FIELD(CLIENT_REQUEST_URL), FIELD(URL_PATH) } },
 	{ GOBIN_STD_CLIENT_REQUEST, 0, FEAT_STD_PACKAGE, PKG_STD, "clientStream", "encodeAndWriteHeaders",
 	  "cs:p req:p", "cs req", { STREAM(STD), FIELD(REQUEST_METHOD), FIELD(REQUEST_URL), FIELD(URL_PATH) } },
+	{ GOBIN_GRPC_SERVE, 0, 0, PKG_GRPC, "Server", "handleStream", "s:p t:i stream:p", "t.data stream",
+	  { FIELD(SERVER_CONN), FIELD(STREAM_ID) } },
+	{ GOBIN_GRPC_SERVED, FEAT_OWN_STATUS, 0, PKG_TRANSPORT, "http2Server", "writeStatus", "t:p", "t", { 0 } },
+	{ GOBIN_GRPC_SERVED, 0, FEAT_OWN_STATUS, PKG_TRANSPORT, "http2Server", "WriteStatus", "t:p", "t", { 0 } },
 	HTTP2_RULES(XNET, PKG_XNET),
 	HTTP2_RULES(STD, PKG_STD),
 	{ GOBIN_XNET_WRITE_FIELD, 0, 0, PKG_HPACK, "Encoder", "WriteField", "e:p f:H",
@@ -95,6 +111,8 @@ static const struct hooker rows[] = {
 
 static const struct feature_function features[] = {
 	{ FEAT_OWN_WRITER, PKG_TRANSPORT, "framer", "writeData" },
+	{ FEAT_CLIENT_FIELDS, PKG_TRANSPORT, "http2Client", "createHeaderFields" },
+	{ FEAT_OWN_STATUS, PKG_TRANSPORT, "http2Server", "writeStatus" },
 	{ FEAT_XNET_BY_VALUE, PKG_XNET, "Framer", "ReadFrameHeader" },
 	{ FEAT_STD_BY_VALUE, PKG_STD, "Framer", "ReadFrameHeader" },
 };

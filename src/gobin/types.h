@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Structs out of the runtime's type descriptors: every type that an itab, a type link or another type leads to.
- * Kept are those that were asked for. Internal to src/gobin.
+ * Structs from the runtime's type descriptors: visits every type that an itab, a type link or another type leads to,
+ * and keeps the requested ones. Internal to src/gobin.
  */
 #ifndef GOBIN_TYPES_H
 #define GOBIN_TYPES_H
@@ -11,12 +11,10 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "gobin/desc.h"
 #include "gobin/image.h"
 #include "gobin/module.h"
 #include "gobin/names.h"
-
-#define GO_NAME_MAX 256			/* bytes of a name or path, with NUL; longer ones are none of ours */
-#define GO_FIELDS_MAX 512		/* of one struct */
 
 struct wanted {
 	enum go_pkg pkg;
@@ -29,11 +27,11 @@ struct struct_field {
 	bool has_size;
 };
 
-struct go_type {			/* a type that is wanted */
+struct go_type {			/* a requested type */
 	enum go_pkg pkg;
 	const char *name;		/* the row's */
 	enum go_match match;
-	char full[GO_NAME_MAX];		/* as it stands in the program */
+	char full[DESC_NAME_MAX];		/* as it stands in the program */
 	uint64_t addr, size;		/* 0 = only its pointer is known */
 	uint64_t ptr;			/* descriptor of the pointer to it; 0 = unknown */
 	bool is_struct;
@@ -49,11 +47,13 @@ struct go_types {
 	VEC(struct go_type) found;
 	VEC(struct go_itab) itabs;
 	uint32_t n_types, n_itabs;	/* visited */
+	VEC(uint64_t) all;		/* descriptors visited */
+	struct desc_reader reader;	/* valid as long as the image */
 };
 
 /*
  * @minor: release, 0 = unknown. @since: lowest release that .gopclntab allows. 0, -ENOMEM, or -E2BIG, -EBADMSG with a
- * sentence in *ret_why (what was found until then is kept).
+ * sentence in *ret_why (findings up to the error are kept).
  */
 int types_read(struct image *img, const struct go_module *m, unsigned minor, unsigned since,
 	       const struct wanted *wanted, size_t n_wanted, struct go_types *ret, const char **ret_why);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +32,40 @@ static void unescape(char *s)
 	*out = '\0';
 }
 
-char *cgroup2_mount(const char *host_root)
+/* Is @word one of the options, separated by commas? */
+static bool has_option(const char *options, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = options; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, word, len) && strchr(",\n", at[len]))
+			return true;
+	}
+	return false;
+}
+
+/* The part of the line behind the separator: "cgroup2 cgroup2 rw", "cgroup cgroup rw,cpu,cpuacct". */
+static bool is_wanted(const char *type, const char *controller)
+{
+	const char *options = strrchr(type, ' ');
+
+	if (!controller)
+		return !strncmp(type, "cgroup2 ", 8);
+	return !strncmp(type, "cgroup ", 7) && options && has_option(options + 1, controller);
+}
+
+/* @controller NULL: cgroup2. */
+static char *find_mount(const char *host_root, const char *controller)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
 	_cleanup_free_ char *line = NULL;
 	size_t cap = 0;
 
 	while (f && getline(&line, &cap, f) > 0) {
-		char *sep = strstr(line, " - cgroup2 "), *save = NULL, *word = NULL;
+		char *sep = strstr(line, " - "), *save = NULL, *word = NULL;
 
-		if (!sep)
+		if (!sep || !is_wanted(sep + 3, controller))
 			continue;
 		for (int i = 0; i <= MOUNT_POINT; i++) {
 			word = strtok_r(i ? NULL : line, " ", &save);
@@ -56,6 +81,16 @@ char *cgroup2_mount(const char *host_root)
 			return strdup(word);
 	}
 	return NULL;
+}
+
+char *cgroup2_mount(const char *host_root)
+{
+	return find_mount(host_root, NULL);
+}
+
+char *cgroup2_mount_v1(const char *host_root, const char *controller)
+{
+	return find_mount(host_root, controller);
 }
 
 int cgroup2_open(const char *host_root)

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 
-#define FILES_BASE 256		/* `sonde profile`, the largest user, needs 257 with two CPUs */
+#define FILES_BASE 320		/* `sonde monitor`, the largest user, needs 297 with two CPUs */
 #define FILES_PER_CPU 8
 #define PATH_BYTES 4096
 

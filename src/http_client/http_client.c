@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "http_client/http_client_child.h"
+#include "http_client/http_client_keeper.h"
 #include "worker/worker.h"
 
 #define QUEUE_BYTES (8u << 20)
@@ -44,10 +45,12 @@ struct http_client {
 	size_t sent;			/* bytes of the first message already sent */
 	uint64_t queued_bytes;
 	uint64_t in_flight;		/* items in the process, not answered yet */
+	uint64_t messages;		/* in flight */
 	struct http_client_stats stats;
 	struct http_client_answer answer; /* partly received answer */
 	size_t answer_len;
 	char why[112];			/* last error */
+	bool told;			/* that the process ended */
 };
 
 bool http_client_is_url(const char *path)
@@ -57,11 +60,38 @@ bool http_client_is_url(const char *path)
 
 /* ---- answers ---- */
 
+static void tell(struct http_client *p, enum http_client_outcome outcome, const char *why)
+{
+	if (p->o.answered)
+		p->o.answered(p->o.answered_ctx, outcome, why);
+}
+
+static void note_end(struct http_client *p, const struct http_client_answer *a)
+{
+	char text[288];
+
+	if (p->told || !p->o.news)
+		return;
+	p->told = true;
+	snprintf(text, sizeof(text), "%.120s: %.*s and is started again", p->o.url, (int)sizeof(a->why) - 1, a->why);
+	p->o.news(p->o.news_ctx, text);
+}
+
 static void take_answer(struct http_client *p, const struct http_client_answer *a)
 {
 	uint64_t n = MIN((uint64_t)a->n, p->in_flight), rejected = MIN((uint64_t)a->rejected, n);
+	char why[sizeof(a->why)];
 
+	if (a->outcome == POST_ENDED) {
+		note_end(p, a);
+		return;
+	}
 	p->in_flight -= n;
+	snprintf(why, sizeof(why), "%.*s", (int)sizeof(a->why) - 1, a->why);
+	if (p->messages) {
+		p->messages--;
+		tell(p, a->outcome < POST__MAX ? a->outcome : POST_UNREACHED, why);
+	}
 	p->stats.posts += a->tries;
 	p->stats.retries += a->tries ? a->tries - 1 : 0;
 	if (a->outcome == POST_DELIVERED) {
@@ -112,6 +142,8 @@ static void bury_child(struct http_client *p)
 			 r ? err.msg : "the process that sends ended");
 	p->stats.lost_unreached += p->in_flight;
 	p->in_flight = 0;
+	for (; p->messages; p->messages--)
+		tell(p, POST_UNREACHED, p->why);
 }
 
 static void take_answers(struct http_client *p)
@@ -156,8 +188,10 @@ static void send_messages(struct http_client *p)
 			continue;
 		if (n <= 0)	/* full; or the process ended, which the answers will show */
 			return;
-		if (!p->sent)
+		if (!p->sent) {
 			p->in_flight += things(m);
+			p->messages++;
+		}
 		p->sent += (size_t)n;
 		if (p->sent == m->len)
 			drop_first(p);
@@ -168,8 +202,10 @@ static void send_messages(struct http_client *p)
 static void lose_queue(struct http_client *p)
 {
 	while (p->first) {
-		if (!p->sent)
+		if (!p->sent) {
 			p->stats.lost_unreached += things(p->first);
+			tell(p, POST_UNREACHED, p->why);
+		}
 		drop_first(p);
 	}
 }
@@ -182,15 +218,15 @@ void http_client_pump(struct http_client *p)
 		lose_queue(p);
 }
 
-/* Waits for progress, at most @timeout_ns. */
-static void wait_for_move(struct http_client *p, uint64_t timeout_ns)
+void http_client_wait(struct http_client *p, uint64_t timeout_ns)
 {
 	struct pollfd fds[] = {
-		{ .fd = worker_fd(p->worker), .events = POLLIN },
+		{ .fd = p->worker ? worker_fd(p->worker) : -1, .events = POLLIN },
 		{ .fd = p->fd, .events = p->first ? POLLOUT : 0 },
 	};
 
-	poll(fds, ARRAY_SIZE(fds), (int)(timeout_ns / NS_PER_MS) + 1);
+	if (p->worker)
+		poll(fds, ARRAY_SIZE(fds), (int)(timeout_ns / NS_PER_MS) + 1);
 }
 
 void http_client_put(struct http_client *p, const void *data, size_t len, size_t n)
@@ -201,7 +237,7 @@ void http_client_put(struct http_client *p, const void *data, size_t len, size_t
 	p->stats.items += n;
 	http_client_pump(p);
 	while (p->o.wait && p->worker && p->queued_bytes + len > p->o.queue_bytes && p->first) {
-		wait_for_move(p, 1000 * NS_PER_MS);
+		http_client_wait(p, 1000 * NS_PER_MS);
 		http_client_pump(p);
 	}
 	if (len <= POST_MESSAGE_MAX && (p->queued_bytes + len <= p->o.queue_bytes || !p->first))
@@ -210,6 +246,7 @@ void http_client_put(struct http_client *p, const void *data, size_t len, size_t
 		p->stats.lost_queue += n;
 		if (!p->why[0])
 			snprintf(p->why, sizeof(p->why), "the queue was full");
+		tell(p, POST_UNREACHED, p->why);
 		return;
 	}
 	m->next = NULL;
@@ -278,7 +315,7 @@ static int wait_ready(struct http_client *p, struct err *err)
 
 static int start_child(struct http_client *p, struct err *err)
 {
-	const struct worker_opts w = { .name = "sonde-post", .memory_bytes = MEMORY_BYTES, .network = true };
+	const struct worker_opts w = { .name = "sonde-keeper", .memory_bytes = MEMORY_BYTES, .network = true };
 	_cleanup_close_ int theirs = -1;
 	int pair[2], r;
 
@@ -286,7 +323,7 @@ static int start_child(struct http_client *p, struct err *err)
 		return err_errno(err, -errno, "%s: cannot start the sending process", p->o.url);
 	p->fd = pair[0];
 	theirs = pair[1];
-	r = worker_start(&w, http_client_child, &p->child, theirs, &p->worker, err);
+	r = worker_start(&w, http_client_keeper, &p->child, theirs, &p->worker, err);
 	if (r < 0)
 		return r;
 	fcntl(worker_fd(p->worker), F_SETFL, O_NONBLOCK);
@@ -305,7 +342,12 @@ int http_client_open(const struct http_client_opts *o, struct http_client **ret,
 	p->last = &p->first;
 	p->o.queue_bytes = o->queue_bytes ? o->queue_bytes : QUEUE_BYTES;
 	p->o.close_ns = o->close_ns ? o->close_ns : CLOSE_NS;
+	p->child.path = o->path;
 	p->child.type = o->type;
+	p->child.deliver = o->deliver;
+	p->child.headers = o->headers;
+	p->child.answer_ms = o->answer_ms;
+	p->child.ctx = o->deliver_ctx;
 	p->child.patience_ns = o->patience_ns ? o->patience_ns : PATIENCE_NS;
 	p->child.url = full_url(o);
 	if (!p->child.url)
@@ -326,7 +368,7 @@ static void finish(struct http_client *p)
 
 	http_client_pump(p);
 	while (p->worker && (p->first || p->in_flight) && (now = clock_boot_ns()) < end_ns) {
-		wait_for_move(p, end_ns - now);
+		http_client_wait(p, end_ns - now);
 		http_client_pump(p);
 	}
 	if (p->worker && p->in_flight && !p->why[0])

@@ -2,8 +2,8 @@
 /*
  * Client for HTTP servers as OTLP/HTTP defines it (https://opentelemetry.io/docs/specs/otlp/): one POST per message,
  * retried after 429, 502, 503, 504 and lost connections, honouring Retry-After. A child process without rights
- * resolves names and talks to the server; this module is the bounded queue in front of it. No call blocks unless
- * @wait is set, and each item is either delivered or counted as lost.
+ * resolves names and talks to the server, and is started again when it ends; this module is the bounded queue in
+ * front of it. No call blocks unless @wait is set, and each item is either delivered or counted as lost.
  */
 #ifndef HTTP_CLIENT_HTTP_CLIENT_H
 #define HTTP_CLIENT_HTTP_CLIENT_H
@@ -14,6 +14,26 @@
 
 struct err;
 struct http_client;
+struct http_client_answer;
+struct http_client_child;
+struct http_exchange;
+
+enum http_client_outcome {
+	POST_READY,
+	POST_NO_LIBRARY,
+	POST_DELIVERED,
+	POST_REFUSED,
+	POST_UNREACHED,
+	POST_ENDED, /* of no message: the process ended and will be started again */
+	POST__MAX
+};
+
+/*
+ * Runs in the process, for each message: sends it in requests of its own and sets outcome, rejected, tries and why of
+ * the answer (http_client_child.h).
+ */
+typedef void (*http_client_deliver_fn)(struct http_exchange *x, const struct http_client_child *conf,
+				       const void *data, size_t len, struct http_client_answer *a);
 
 struct http_client_opts {
 	const char *url;	/* http:// or https://; an empty path (or "/") becomes @path */
@@ -24,6 +44,19 @@ struct http_client_opts {
 	uint64_t queue_bytes;	/* 0 = 8 MiB */
 	uint64_t patience_ns;	/* retry time of one message; 0 = 60 s */
 	uint64_t close_ns;	/* longest wait of http_client_close(); 0 = 5 s */
+	/* Another protocol than OTLP/HTTP, with a connection per request; NULL = none. The next three are for it. */
+	http_client_deliver_fn deliver;
+	const char *const *headers; /* "NAME: VALUE", up to NULL; may be NULL */
+	uint64_t answer_ms;	    /* longest time of a request */
+	const void *deliver_ctx;    /* in the process: http_client_child.ctx */
+	/* Called once per message, in the order of http_client_put(); NULL = not. It may call no function of this
+	 * file. */
+	void (*answered)(void *ctx, enum http_client_outcome outcome, const char *why);
+	void *answered_ctx;
+	/* Gets a sentence for the user after the first end of the process; NULL = not. It may call no function of
+	 * this file. */
+	void (*news)(void *ctx, const char *sentence);
+	void *news_ctx;
 };
 
 /* In items, not messages: items = delivered + lost_* + items in flight. */
@@ -46,6 +79,9 @@ void http_client_put(struct http_client *p, const void *data, size_t len, size_t
 
 /* Sends and receives what is possible without waiting. Call it regularly. */
 void http_client_pump(struct http_client *p);
+
+/* Waits up to @timeout_ns until the process has accepted or answered something; then call http_client_pump(). */
+void http_client_wait(struct http_client *p, uint64_t timeout_ns);
 
 void http_client_stats(const struct http_client *p, struct http_client_stats *ret);
 

@@ -367,6 +367,12 @@ struct broadcast_sub *broadcast_subscribe(struct broadcast *f, size_t bytes, siz
 	return s;
 }
 
+void broadcast_set_bounds(struct broadcast_sub *s, size_t bytes, size_t frames)
+{
+	s->queue_bytes = bytes;
+	s->queue_frames = frames;
+}
+
 void broadcast_join(struct broadcast_sub *s, struct broadcast_log *l)
 {
 	broadcast_leave(s);

@@ -76,6 +76,8 @@ void broadcast_log_sync(struct broadcast_log *l);
 /* @bytes, @frames: bounds of the queue; 0 frames = bytes only. @ctx is for losing(). NULL without memory. */
 struct broadcast_sub *broadcast_subscribe(struct broadcast *b, size_t bytes, size_t frames, void *ctx);
 void broadcast_unsubscribe(struct broadcast_sub *s); /* NULL is fine */
+/* New bounds, for frames from here on. */
+void broadcast_set_bounds(struct broadcast_sub *s, size_t bytes, size_t frames);
 /* Receives what is written to @l from here on; leaves its previous log. */
 void broadcast_join(struct broadcast_sub *s, struct broadcast_log *l);
 /* Frames written before are queued. Does nothing without a log. */

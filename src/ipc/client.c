@@ -300,26 +300,30 @@ static int open_socket(const char *path, struct err *err)
 	return err_errno(err, r, "cannot connect to the agent at %s", path);
 }
 
-int client_connect(const char *path, const char *name, struct client **ret, struct err *err)
+int client_attach(int fd, const char *name, struct client **ret, struct err *err)
 {
+	_cleanup_close_ int owned = fd;
 	_cleanup_(client_closep) struct client *c = calloc(1, sizeof(*c));
 	int r;
 
 	if (!c)
 		return err_errno(err, -ENOMEM, "cannot connect to the agent");
-	c->fd = -1;
+	c->fd = TAKE_FD(owned);
 	c->in = malloc(READ_BYTES + PROTO_FRAME_MAX);
 	if (!c->in)
 		return err_errno(err, -ENOMEM, "cannot connect to the agent");
-	r = open_socket(path, err);
-	if (r < 0)
-		return r;
-	c->fd = r;
 	r = say_hello(c, name, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+int client_connect(const char *path, const char *name, struct client **ret, struct err *err)
+{
+	int fd = open_socket(path, err);
+
+	return fd < 0 ? fd : client_attach(fd, name, ret, err);
 }
 
 int client_subscribe(struct client *c, const struct buf *words, struct err *err)

@@ -20,6 +20,8 @@ struct err;
  * permitted (the message says who is).
  */
 int client_connect(const char *path, const char *name, struct client **ret, struct err *err);
+/* The same over a connected socket, which is taken over. */
+int client_attach(int fd, const char *name, struct client **ret, struct err *err);
 void client_close(struct client *c);	/* NULL is fine */
 
 const struct proto_welcome *client_welcome(const struct client *c);

@@ -13,7 +13,7 @@
 struct buf;
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 1
+#define PROTO_MINOR 2
 #define PROTO_FRAME_MAX (1u << 20)	/* of any frame */
 #define PROTO_REQUEST_MAX (64u << 10)	/* of a frame from a client */
 #define PROTO_ALIGN 8u

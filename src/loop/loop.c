@@ -27,7 +27,7 @@ enum source_kind { SOURCE_IO, SOURCE_TIMER, SOURCE_SIGNAL, SOURCE__MAX };
 
 struct loop_source {
 	struct loop *loop;
-	struct loop_source *prev, *next;	/* in loop->sources, or (next only) in loop->dead */
+	struct loop_source *prev, *next; /* in loop->sources; next only: in loop->dead, or loop->lingering */
 	enum source_kind kind;
 	int fd;			/* SOURCE_IO: the caller's; others: owned */
 	uint32_t events;	/* requested events */
@@ -48,6 +48,7 @@ struct loop {
 	int epoll_fd;
 	struct loop_source *sources;	/* owned */
 	struct loop_source *dead;	/* owned; removed during a round */
+	struct loop_source *lingering;	/* owned; removed, but the kernel may still report events of them */
 	unsigned depth;			/* nested rounds: a handler may run one */
 	bool stopped;
 	int value;			/* set by loop_stop() */
@@ -74,12 +75,12 @@ struct loop *loop_new(void)
 	return l;
 }
 
-static void free_dead(struct loop *l)
+static void free_list(struct loop_source **list)
 {
-	while (l->dead) {
-		struct loop_source *s = l->dead;
+	while (*list) {
+		struct loop_source *s = *list;
 
-		l->dead = s->next;
+		*list = s->next;
 		free(s);
 	}
 }
@@ -90,7 +91,8 @@ void loop_free(struct loop *l)
 		return;
 	while (l->sources)
 		loop_remove(l->sources);
-	free_dead(l);
+	free_list(&l->dead);
+	free_list(&l->lingering);
 	close(l->epoll_fd);
 	free(l);
 }
@@ -232,13 +234,17 @@ static void release_signal(const struct loop_source *s)
 void loop_remove(struct loop_source *s)
 {
 	struct loop *l;
+	bool lingers;
 
 	if (!s || s->removed)
 		return;
 	l = s->loop;
 	s->removed = true;
-	/* The caller may have closed the fd, which removed it from the set. */
-	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+	/*
+	 * A descriptor that the caller has closed leaves the set when no process has it any more: until then a child
+	 * between fork and exec causes events of this source.
+	 */
+	lingers = epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL) < 0;
 	if (s->kind == SOURCE_SIGNAL)
 		release_signal(s);
 	if (s->kind != SOURCE_IO)
@@ -249,10 +255,10 @@ void loop_remove(struct loop_source *s)
 		l->sources = s->next;
 	if (s->next)
 		s->next->prev = s->prev;
-	s->next = l->dead;
-	l->dead = s;
+	s->next = lingers ? l->lingering : l->dead;
+	*(lingers ? &l->lingering : &l->dead) = s;
 	if (!l->depth)
-		free_dead(l);
+		free_list(&l->dead);
 }
 
 /* 1 = a handler ran, 0 = spurious event, or the handler's error. */
@@ -383,7 +389,7 @@ static int run_round(struct loop *l, int timeout_ms)
 		ran += r > 0;
 	}
 	if (!--l->depth)
-		free_dead(l);
+		free_list(&l->dead);
 	return r < 0 ? r : ran;
 }
 

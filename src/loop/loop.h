@@ -36,7 +36,8 @@ int loop_set_timer(struct loop_source *s, uint64_t first_ns, uint64_t period_ns)
  */
 int loop_add_signal(struct loop *l, int signo, loop_signal_fn fn, void *ctx, struct loop_source **ret);
 
-void loop_remove(struct loop_source *s);	/* NULL is fine */
+/* Before the descriptor is closed: else it is kept until loop_free(). NULL is fine. */
+void loop_remove(struct loop_source *s);
 
 /*
  * For a process that holds rights only while it works: @fn(ctx, true) before a handler, @fn(ctx, false) before the

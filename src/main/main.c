@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -55,14 +55,6 @@ static char *join_argv(int argc, char **argv)
 	if (buf_add_char(&b, '\0') < 0)
 		buf_fini(&b);
 	return b.data;
-}
-
-#define OWN_MAPPING_BYTES (256 << 10)
-
-/* The C library's limit grows with what is freed, and then the heap keeps what was large, in every worker too. */
-static void return_memory(void)
-{
-	mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
 }
 
 /*
@@ -135,12 +127,38 @@ static int run_words(int argc, char **argv, char *line)
 	return cmd_run(cmd, all_cmds, argc - 1, argv + 1, line);
 }
 
+/* "strace" of a program named sonde-strace; NULL = the name has no tool. */
+static const char *tool_of(const char *program)
+{
+	const char *name = strrchr(program, '/');
+
+	name = name ? name + 1 : program;
+	return !strncmp(name, "sonde-", 6) && name[6] ? name + 6 : NULL;
+}
+
+/* sonde-TOOL ARGUMENTS is sonde compat TOOL ARGUMENTS. */
+static int run_tool(const char *tool, int argc, char **argv, char *line)
+{
+	_cleanup_free_ char **words = calloc((size_t)argc + 3, sizeof(*words));
+
+	if (!words) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	words[0] = argv[0];
+	words[1] = (char[]){ "compat" };
+	words[2] = (char *)tool;
+	memcpy(words + 3, argv + 1, (size_t)(argc - 1) * sizeof(*words));
+	return run_words(argc + 2, words, line);
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_free_ char *line = join_argv(argc, argv);
+	const char *tool = argc ? tool_of(argv[0]) : NULL;
 
 	hold_standard_fds();
-	return_memory();
+	heap_return_large();
 	signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of the write */
-	return end_stdout(run_words(argc, argv, line));
+	return end_stdout(tool ? run_tool(tool, argc, argv, line) : run_words(argc, argv, line));
 }

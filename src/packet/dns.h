@@ -5,6 +5,7 @@
 #ifndef PACKET_DNS_H
 #define PACKET_DNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,25 @@ struct dns_answer {
 	uint8_t n;
 	struct dns_address addresses[DNS_ADDRESSES_MAX];
 };
+
+struct dns_question {
+	uint16_t id, type, class;
+	uint8_t opcode, rcode;
+	bool response, truncated;	/* truncated: asked again over TCP */
+	bool named;			/* false: the name has other characters */
+	char name[DNS_NAME_MAX + 1];	/* as above; "" = the root, or not named */
+};
+
+/*
+ * Parses the header and the first question of any message. 0, or -EBADMSG if they are incomplete or the message has
+ * no question.
+ */
+int dns_question_parse(const void *data, size_t len, struct dns_question *ret);
+
+/* "A", "HTTPS"; NULL = unknown */
+const char *dns_type_name(uint16_t type);
+/* "NOERROR", "NXDOMAIN"; NULL = unknown */
+const char *dns_rcode_name(uint8_t rcode);
 
 /*
  * Parses the answer to a single question for A, AAAA, ANY or HTTPS of class IN. Yields the addresses of the name, or

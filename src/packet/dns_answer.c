@@ -21,6 +21,7 @@
 #define TYPE_ANY 255
 #define CLASS_IN 1
 #define FLAG_RESPONSE 0x8000
+#define FLAG_TRUNCATED 0x0200
 #define OPCODE_SHIFT 11
 
 /* Lower case, or 0 for characters that host names cannot have. */
@@ -166,4 +167,68 @@ int dns_answer_parse(const void *data, size_t len, struct dns_answer *ret)
 		return -EBADMSG;
 	read_answers(msg, &c, answers, ret);
 	return 0;
+}
+
+int dns_question_parse(const void *data, size_t len, struct dns_question *ret)
+{
+	const struct cursor msg = cur_init(data, len);
+	struct cursor c = msg;
+	struct dns_question q = { .id = cur_u16be(&c) };
+	uint16_t flags = cur_u16be(&c), questions = cur_u16be(&c);
+
+	cur_skip(&c, 6);	/* the other counts */
+	if (!cur_ok(&c) || !questions || !cur_left(&c))
+		return -EBADMSG;
+	if (cur_peek(&c, 0)) {
+		struct cursor name = c;
+
+		q.named = read_name(msg, &name, q.name);
+		if (!q.named)
+			q.name[0] = '\0';
+		for (uint8_t n = cur_u8(&c); n && n < 0xc0; n = cur_u8(&c))
+			cur_skip(&c, n);
+	} else {
+		cur_skip(&c, 1);
+		q.named = true;
+	}
+	q.type = cur_u16be(&c);
+	q.class = cur_u16be(&c);
+	if (!cur_ok(&c))
+		return -EBADMSG;
+	q.opcode = flags >> OPCODE_SHIFT & 15;
+	q.rcode = flags & 15;
+	q.response = flags & FLAG_RESPONSE;
+	q.truncated = flags & FLAG_TRUNCATED;
+	*ret = q;
+	return 0;
+}
+
+const char *dns_type_name(uint16_t type)
+{
+	/* IANA, "Resource Record (RR) TYPEs" */
+	static const struct {
+		uint16_t type;
+		const char *name;
+	} rows[] = {
+		{ 1, "A" }, { 2, "NS" }, { 5, "CNAME" }, { 6, "SOA" }, { 12, "PTR" }, { 13, "HINFO" }, { 15, "MX" },
+		{ 16, "TXT" }, { 28, "AAAA" }, { 33, "SRV" }, { 35, "NAPTR" }, { 41, "OPT" }, { 43, "DS" },
+		{ 46, "RRSIG" }, { 47, "NSEC" }, { 48, "DNSKEY" }, { 52, "TLSA" }, { 64, "SVCB" },
+		{ 65, "HTTPS" }, { 251, "IXFR" }, { 252, "AXFR" }, { 255, "ANY" }, { 257, "CAA" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (rows[i].type == type)
+			return rows[i].name;
+	return NULL;
+}
+
+const char *dns_rcode_name(uint8_t rcode)
+{
+	/* IANA, "DNS RCODEs" */
+	static const char *const names[] = {
+		"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET",
+		"NOTAUTH", "NOTZONE",
+	};
+
+	return rcode < ARRAY_SIZE(names) ? names[rcode] : NULL;
 }

@@ -43,6 +43,7 @@ struct packet_flow {
 	bool has_ports;
 	uint16_t sport, dport;
 	uint32_t tcp_seq, tcp_ack;
+	uint16_t tcp_window;	/* as in the header: not scaled */
 	uint32_t payload_len;	/* transport payload according to length fields */
 	uint8_t saddr[16], daddr[16];	/* network order */
 };

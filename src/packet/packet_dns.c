@@ -4,6 +4,7 @@
  * names point backwards; jumps and lengths are bounded and all text is escaped.
  */
 #include "packet/dissect.h"
+#include "packet/dns.h"
 #include "packet/names.h"
 #include "packet/print.h"
 
@@ -33,25 +34,9 @@ void dissect_dns(struct dissect *d)
 
 /* ---- -vv ---- */
 
-static const char *type_name(uint16_t type)
-{
-	static const struct { uint16_t type; const char *name; } rows[] = {
-		{ 1, "A" }, { 2, "NS" }, { 5, "CNAME" }, { 6, "SOA" }, { 12, "PTR" }, { 13, "HINFO" }, { 15, "MX" },
-		{ 16, "TXT" }, { 28, "AAAA" }, { 33, "SRV" }, { 35, "NAPTR" }, { 41, "OPT" }, { 43, "DS" },
-		{ 46, "RRSIG" }, { 47, "NSEC" }, { 48, "DNSKEY" }, { 52, "TLSA" }, { 64, "SVCB" },
-		{ 65, "HTTPS" }, { 252, "AXFR" }, { 255, "ANY" }, { 257, "CAA" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (rows[i].type == type)
-			return rows[i].name;
-	}
-	return NULL;
-}
-
 static void print_type(struct buf *out, uint16_t type)
 {
-	const char *name = type_name(type);
+	const char *name = dns_type_name(type);
 
 	if (name)
 		buf_add_str(out, name);

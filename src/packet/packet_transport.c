@@ -54,6 +54,7 @@ void dissect_tcp(struct dissect *d)
 	f->tcp_ack = cur_u32be(&h);
 	cur_skip(&h, 1);
 	f->tcp_flags = cur_u8(&h);
+	f->tcp_window = cur_u16be(&h);
 	f->payload_len = d->wire_left;
 	if (hlen < 20)
 		layer_bad(d);

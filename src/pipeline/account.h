@@ -18,6 +18,7 @@ struct account {
 	uint64_t reported[SONDE_LOST__MAX];	/* losses already reported in the stream */
 	uint64_t injected;		/* records made by the live half; the kernel's ledger lacks them */
 	uint64_t records;		/* records that arrived */
+	uint64_t unrecorded;		/* of these, left out of recordings: their process is not selected */
 	uint64_t delivered;		/* published, or absorbed as state */
 	uint64_t counted;		/* hits that arrived as a sum (SONDE_EV_COUNTED) */
 	uint64_t filtered;		/* refused in user space */

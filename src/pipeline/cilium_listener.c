@@ -54,6 +54,7 @@ struct client {
 	struct loop_source *io;		/* owned */
 	struct broadcast_sub *queue;	/* owned */
 	unsigned greetings;		/* gob messages before the first payload of the feed */
+	bool fed;			/* a payload was sent or queued */
 	bool writing;			/* waits for EPOLLOUT */
 };
 
@@ -204,6 +205,7 @@ static int greet(struct client *c)
 		snprintf(json, sizeof(json), "{\"time\":\"%s\"}", c->listener->o.started);
 		put_agent(&b, CILIUM_AGENT_STARTED, json);
 		c->greetings++;
+		c->fed = true;
 		c->writing = true;
 	}
 	return buf_error(&b) ? buf_error(&b) : broadcast_send(c->queue, b.data, b.len, NULL, 0);
@@ -251,7 +253,10 @@ static int on_client(void *ctx, _unused_ int fd, uint32_t events)
 static void wake_clients(struct cilium_listener *l, const struct feed *f)
 {
 	for (struct client *c = l->clients; c; c = c->next) {
-		if (c->writing || c->feed != f)
+		if (c->feed != f)
+			continue;
+		c->fed = true;
+		if (c->writing)
 			continue;
 		c->writing = true;
 		loop_set_events(c->io, EPOLLOUT);
@@ -477,7 +482,10 @@ static int bind_socket(struct cilium_listener *l, const struct cilium_listener_o
 	return listen(l->fd, SOMAXCONN) < 0 ? err_errno(err, -errno, "cannot serve %s", o->path) : 0;
 }
 
-/* At the end of a run: clients that read get everything, the others are not waited for. */
+/*
+ * At the end of a run: clients that read get everything, the others are not waited for. A client without payloads
+ * gets nothing of the stream: to Go's decoder a type without a value is a stream that was cut.
+ */
 static void drain_clients(struct cilium_listener *l)
 {
 	struct pollfd fds[64];
@@ -488,7 +496,7 @@ static void drain_clients(struct cilium_listener *l)
 
 		for (struct client *c = l->clients, *next; c; c = next) {
 			next = c->next;
-			if (client_write(c))
+			if (!c->fed || client_write(c))
 				client_remove(c);	/* all is written, or the client is gone */
 			else if (n < ARRAY_SIZE(fds))
 				fds[n++] = (struct pollfd){ .fd = c->fd, .events = POLLOUT };

@@ -10,18 +10,26 @@
 #include <unistd.h>
 
 #include "pipeline/rotation.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
 #include "bus/bus.h"
+#include "clickhouse/clickhouse_sender.h"
+#include "event/decode.h"
+#include "event/redact/redact_record.h"
 #include "http_client/http_client.h"
 #include "sinks/outfile.h"
+#include "sonde/wire.h"
 #include "worker/opener.h"
 
 struct output {
 	struct sink sink;
 	struct outfile *file;	/* owned */
 	struct http_client *post; /* owned; process behind a remote file; NULL = none */
+	struct clickhouse_sender *sender; /* owned; the same for blocks */
 	struct sub *sub;	/* owned */
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
@@ -33,6 +41,7 @@ struct output {
 	struct rotation rotation;
 	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all events */
 	void *pass_ctx;
+	struct buf redacted;	/* the last record without the fields of sink_opts.redact */
 	bool done;		/* the last file is full */
 	bool is_stdout;
 	int error;		/* first error */
@@ -56,6 +65,18 @@ static int open_next(struct output *o, const char *name)
 	return fd < 0 ? fd : outfile_open_fd(fd, name, &o->file, NULL);
 }
 
+static int compress(const struct output *o, const struct sink_ops *ops)
+{
+	return o->opts->gzip && ops->flags & SINK_BINARY ? outfile_use_gzip(o->file) : 0;
+}
+
+/* The file of this name is whole. */
+static void tell_closed(const struct output *o)
+{
+	if (o->opts->rotate.closed)
+		o->opts->rotate.closed(o->opts->rotate.closed_ctx, o->name);
+}
+
 /* Closes the current file, trailer included, and opens the next. 0 or -errno for good. */
 static int rotate(struct output *o, const struct event *ev)
 {
@@ -64,6 +85,8 @@ static int rotate(struct output *o, const struct event *ev)
 
 	if (r >= 0)
 		r = c;
+	if (r >= 0)
+		tell_closed(o);
 	if (r >= 0)
 		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
 				  sizeof(name));
@@ -74,7 +97,8 @@ static int rotate(struct output *o, const struct event *ev)
 		return r;
 	}
 	snprintf(o->name, sizeof(o->name), "%s", name);
-	return sink_open(&o->sink, o->ops, o->opts, o->file, NULL);
+	r = compress(o, o->ops);
+	return r < 0 ? r : sink_open(&o->sink, o->ops, o->opts, o->file, NULL);
 }
 
 /* Rotates if the event belongs to the next file. */
@@ -138,7 +162,9 @@ static void output_free(struct output *o)
 	bus_unsubscribe(o->sub);
 	outfile_free(o->file);
 	http_client_free(o->post);
+	clickhouse_sender_free(o->sender);
 	free(o->path);
+	buf_fini(&o->redacted);
 	free(o);
 }
 DEFINE_CLEANUP(struct output *, output_free)
@@ -166,7 +192,7 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 {
 	o->ops = ops;
 	o->opts = opts;
-	if (!rotation_asked(&opts->rotate))
+	if (!rotation_asked(&opts->rotate) || ops->flags & SINK_NO_FILE)
 		return 0;
 	if (!path || !strcmp(path, "-"))
 		return err_set(err, -EINVAL, "-o %s: only files can be rotated: name one (-o %s:FILE)",
@@ -191,6 +217,32 @@ static int put_remote(void *ctx, const void *data, size_t len, size_t n)
 	return 0;
 }
 
+static int put_block(void *ctx, const void *data, size_t len, _unused_ size_t n)
+{
+	clickhouse_sender_put(ctx, data, len);
+	return 0;
+}
+
+static void on_news(_unused_ void *ctx, const char *sentence)
+{
+	log_warn("%s", sentence);
+}
+
+static int open_blocks(struct output *o, const struct sink_opts *opts, const char *url, struct err *err)
+{
+	const struct clickhouse_sender_opts c = { .url = url, .wait = opts->wait, .news = on_news };
+	const char *known;
+	int r = clickhouse_sender_open(&c, &o->sender, &known, err);
+
+	if (r < 0)
+		return r;
+	r = outfile_open_remote(url, put_block, o->sender, &o->file);
+	if (r < 0)
+		return err_errno(err, r, "cannot write to %s", url);
+	outfile_set_peer(o->file, known);
+	return 0;
+}
+
 static int open_remote(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *url,
 		       struct err *err)
 {
@@ -200,17 +252,30 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 		.type = ops->http_client_type,
 		.things = ops->post_things,
 		.wait = opts->wait,
+		.news = on_news,
 	};
 	int r;
 
-	if (!ops->http_client_path)
+	if (!ops->http_client_path && !(ops->flags & SINK_BLOCKS))
 		return err_set(err, -EINVAL, "-o %s: this format goes to files, not to servers (%s)", ops->name, url);
 	if (o->path)
 		return err_set(err, -EINVAL, "-o %s: only files can be rotated, not %s", ops->name, url);
+	if (ops->flags & SINK_BLOCKS)
+		return open_blocks(o, opts, url, err);
 	r = http_client_open(&post, &o->post, err);
 	if (r < 0)
 		return r;
 	r = outfile_open_remote(url, put_remote, o->post, &o->file);
+	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
+}
+
+static int open_named(struct output *o, const struct sink_ops *ops, const char *path, struct err *err)
+{
+	int r;
+
+	if (!path || !strcmp(path, "-"))
+		return err_set(err, -EINVAL, "-o %s: name a directory (-o %s:DIR)", ops->name, ops->name);
+	r = outfile_open_name(path, &o->file);
 	return r < 0 ? err_errno(err, r, "cannot open output %s", ops->name) : 0;
 }
 
@@ -221,13 +286,18 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 	int r;
 
 	snprintf(o->name, sizeof(o->name), "%s", outfile_name(o->file));
+	o->opts = opts;
 	o->is_stdout = outfile_is_stdout(o->file);
 	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
 		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
 			       ops->name, ops->name);
+	if (compress(o, ops) < 0)
+		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
 	r = sink_open(&o->sink, ops, opts, o->file, err);
 	if (r < 0)
 		return r;
+	if (!ops->event)
+		return 0;
 	o->sub = bus_subscribe(bus, &(struct sub_opts){ .event = take_event, .ctx = o });
 	return o->sub ? 0 : err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
 }
@@ -240,10 +310,16 @@ int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_o
 
 	if (!o)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	if (opts->redact && !(ops->flags & SINK_RAW))
+		return err_set(err, -EINVAL,
+			       "-o %s: --redact applies to records: write them with -o store or -o rec, and read "
+			       "those with -r", ops->name);
 	r = set_rotation(o, ops, opts, path, err);
 	if (r < 0)
 		return r;
-	if (http_client_is_url(path))
+	if (ops->flags & SINK_FOLDER)
+		r = open_named(o, ops, path, err);
+	else if (http_client_is_url(path))
 		r = open_remote(o, ops, opts, path, err);
 	else
 		r = outfile_open(o->path ? o->name : path, &o->file, err);
@@ -280,6 +356,21 @@ void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct even
 	o->pass_ctx = ctx;
 }
 
+/* A record that no rule can redact is left out; the stream says so. */
+static int write_redacted(struct output *o, const struct sonde_rec *r)
+{
+	const int ret = redact_record(all_decoders, r, o->opts->redact, &o->redacted);
+	const struct sonde_lost_rec lost = {
+		.hdr = { .ts_ns = r->ts_ns, .len = sizeof(lost), .type = SONDE_EV_LOST, .cpu = r->cpu,
+			 .instance = r->instance },
+		.cause = SONDE_LOST_SINK, .count = 1,
+	};
+
+	if (ret == -ENOMEM)
+		return ret;
+	return sink_record(&o->sink, ret < 0 ? &lost.hdr : ret ? (const void *)o->redacted.data : r);
+}
+
 void output_record(struct output *o, const struct sonde_rec *r)
 {
 	if (!o->sink.ops->record)
@@ -288,7 +379,41 @@ void output_record(struct output *o, const struct sonde_rec *r)
 		o->refused++;
 		return;
 	}
-	note(o, sink_record(&o->sink, r));
+	note(o, o->opts->redact ? write_redacted(o, r) : sink_record(&o->sink, r));
+}
+
+int output_trigger(struct output *o)
+{
+	return !o->error && o->sink.ops->trigger ? o->sink.ops->trigger(&o->sink) : 0;
+}
+
+void output_dumps(const struct output *o, uint64_t *ret_dumps, uint64_t *ret_more)
+{
+	*ret_dumps = *ret_more = 0;
+	if (!o->error && o->sink.ops->dumps)
+		o->sink.ops->dumps(&o->sink, ret_dumps, ret_more);
+}
+
+bool output_wants_owners(const struct output *o)
+{
+	return o->sink.ops->owner;
+}
+
+void output_owner(struct output *o, uint64_t ts_ns, uint32_t tgid)
+{
+	if (!o->error && o->sink.ops->owner)
+		o->sink.ops->owner(&o->sink, ts_ns, tgid);
+}
+
+bool output_part_is_due(const struct output *o)
+{
+	return !o->error && o->sink.ops->part_is_due && o->sink.ops->part_is_due(&o->sink);
+}
+
+void output_part(struct output *o, enum sink_part part)
+{
+	if (!o->error && o->sink.ops->part)
+		note(o, o->sink.ops->part(&o->sink, part));
 }
 
 void output_flush(struct output *o)
@@ -297,6 +422,8 @@ void output_flush(struct output *o)
 		o->error = sink_flush(&o->sink);
 	if (o->post)
 		http_client_pump(o->post);
+	if (o->sender)
+		clickhouse_sender_pump(o->sender);
 }
 
 int output_error(const struct output *o)
@@ -326,10 +453,25 @@ static int tell_failure(const struct output *o, struct err *err)
 
 	if (!err)
 		return o->error;
-	if (!outfile_error(o->file, err))
+	if (o->error == -EXDEV && o->ops && o->ops->misfit)
+		err_set(err, o->error, "cannot write %s: %s", o->name, o->ops->misfit);
+	else if (!outfile_error(o->file, err))
 		err_errno(err, o->error, "cannot write %s", o->name);
 	snprintf(text, sizeof(text), "%s", err->msg);
 	return err_set(err, o->error, "%.400s; %llu records lost", text, (unsigned long long)output_refused(o));
+}
+
+/* Records that a failed output has handed over are still sent. @r: the error so far. */
+static int close_remote(struct output *o, int r, struct err *err)
+{
+	struct err *why = r < 0 ? NULL : err;
+	int sent = 0;
+
+	if (o->post)
+		sent = http_client_close(TAKE_PTR(o->post), NULL, why);
+	else if (o->sender)
+		sent = clickhouse_sender_close(TAKE_PTR(o->sender), why);
+	return r < 0 ? r : sent;
 }
 
 int output_close(struct output *o, struct err *err)
@@ -339,14 +481,16 @@ int output_close(struct output *o, struct err *err)
 	if (!o->error)
 		o->error = r;
 	if (o->error) {
+		outfile_flush(o->file); /* nothing if that failed before */
 		r = tell_failure(o, err);
 	} else {
 		r = outfile_close(TAKE_PTR(o->file));
 		if (r < 0)
 			err_errno(err, r, "cannot write %s", o->name);
+		else if (o->done)
+			tell_closed(o); /* the last of -W files is full, too */
 	}
-	if (o->post && r >= 0)
-		r = http_client_close(TAKE_PTR(o->post), NULL, err);
+	r = close_remote(o, r, err);
 	output_free(o);
 	return r;
 }

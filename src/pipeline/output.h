@@ -37,7 +37,17 @@ void output_set_pass(struct output *o, bool (*pass)(void *ctx, const struct even
 
 /* A raw record; sinks without records ignore it. */
 void output_record(struct output *o, const struct sonde_rec *r);
+/* sink_ops.trigger and sink_ops.dumps; 0 for outputs that keep nothing. */
+int output_trigger(struct output *o);
+void output_dumps(const struct output *o, uint64_t *ret_dumps, uint64_t *ret_more);
+/* The process of an earlier record: sink_ops.owner, if the format has it. */
+bool output_wants_owners(const struct output *o);
+void output_owner(struct output *o, uint64_t ts_ns, uint32_t tgid);
 void output_flush(struct output *o);
+
+/* For an output in parts, see enum sink_part; nothing for other outputs. */
+bool output_part_is_due(const struct output *o);
+void output_part(struct output *o, enum sink_part part);
 
 /* 0, or the first error; later events are refused and counted. */
 int output_error(const struct output *o);

@@ -5,12 +5,12 @@
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "pipeline/output.h"
+#include "pipeline/pipeline_names.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_probes.h"
 #include "pipeline/pipeline_rings.h"
@@ -27,12 +27,17 @@
 #include "enrich/pids.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "ring/ring.h"
 #include "scap/state/state.h"
 #include "source/source.h"
+#include "stack/functions.h"
+#include "state/state.h"
+#include "state/state_task.h"
 #include "sym/sym.h"
 #include "worker/opener.h"
+#include "worker/spawner.h"
 
 #define START_ROUND_MS 50	/* between two reads of the rings */
 
@@ -42,19 +47,27 @@ void pipeline_free(struct pipeline *p)
 		return;
 	coop_stop(p->coop);
 	loop_remove(p->ring_io);
+	budget_free(p->budget);
 	pipeline_probes_free(p);
 	coop_free(p->coop);
 	probe_env_free(p->env);
 	source_close(p->source);
+	source_close(p->names_source);
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_close(p->outputs.items[i], NULL);
 	vec_fini(&p->outputs);
 	bus_free(p->bus);
+	stack_functions_free(p->functions);
 	sym_free(p->sym);
+	pipeline_hold_fini(&p->hold);
 	enrich_free(p->enrich);
+	state_free(p->state);
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
 	opener_free(p->opener);
+	spawner_stop();
+	if (p->served_folder)
+		close(p->served_folder);
 	arena_fini(&p->scratch);
 	free(p);
 }
@@ -71,11 +84,14 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 	r = decode_set_new(all_decoders, &p->decode);
 	if (r < 0)
 		return err_errno(err, r, "cannot register the event types");
-	p->enrich = enrich_new(0);
+	p->state = state_new(0);
+	pipeline_path_init(p);
+	p->enrich = p->state ? enrich_new(p->state) : NULL;
 	p->bus = bus_new();
 	p->scap = scap_state_new();
 	if (!p->enrich || !p->bus || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
+	scap_state_set_engine(p->scap, p->state);
 	*ret = TAKE_PTR(p);
 	return 0;
 }
@@ -100,9 +116,14 @@ struct scap_state *pipeline_scap(struct pipeline *p)
 	return p->scap;
 }
 
+const struct state *pipeline_state(const struct pipeline *p)
+{
+	return p->state;
+}
+
 bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid)
 {
-	return enrich_owner(p->enrich, tgid, start_ns, ts_ns, ret_uid);
+	return state_task_user(p->state, tgid, start_ns, ts_ns, ret_uid);
 }
 
 const struct decode_set *pipeline_decoders(const struct pipeline *p)
@@ -115,15 +136,37 @@ const struct core_host *pipeline_host(const struct pipeline *p)
 	return decode_set_host(p->decode);
 }
 
-void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx)
+void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx,
+			 bool all_data)
 {
+	p->selects = !all_data;
 	p->pass = pass;
 	p->pass_ctx = ctx;
 }
 
+void pipeline_set_reveal(struct pipeline *p, unsigned what)
+{
+	decode_set_reveal(p->decode, what);
+}
+
+void pipeline_set_recorded(struct pipeline *p, bool (*selected)(void *ctx, const struct sonde_rec *r), void *ctx)
+{
+	p->recorded = selected;
+	p->recorded_ctx = ctx;
+}
+
 int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err)
 {
-	return sym_new(o, &p->sym, err);
+	int r = sym_new(o, &p->sym, err);
+
+	if (r >= 0 && stack_functions_new(p->sym, &p->functions) < 0)
+		r = err_errno(err, -ENOMEM, "cannot set up the symbolizer");
+	return r;
+}
+
+void pipeline_set_names_first(struct pipeline *p, bool names_first)
+{
+	p->names_first = names_first;
 }
 
 struct sym *pipeline_sym(const struct pipeline *p)
@@ -144,6 +187,8 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 		return r;
 	p->outputs.items[p->outputs.len++] = o;
 	p->needs |= ops->needs;
+	p->records |= ops->record != NULL;
+	p->collects |= p->sym && ops->flags & SINK_RAW;
 	return 0;
 }
 
@@ -190,6 +235,11 @@ struct coop *pipeline_coop(const struct pipeline *p)
 	return p->coop;
 }
 
+void pipeline_set_own_heap(struct pipeline *p)
+{
+	p->own_heap = true;
+}
+
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
 {
 	p->limits = *limits;
@@ -228,31 +278,48 @@ static int start_aside(struct pipeline *p, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot wait for the probes") : s.result;
 }
 
+/* The cost of the start, which takes a second more for its tables, is not measured. */
+static int limit_cpu(struct pipeline *p, unsigned permille, struct err *err)
+{
+	const struct budget_opts o = {
+		.env = p->env,
+		.loop = p->loop,
+		.permille = permille,
+		.settle_ns = NS_PER_S,
+	};
+
+	return permille ? budget_new(&o, &p->budget, err) : 0;
+}
+
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err)
 {
+	struct probe_env_opts o = *env;
 	int r;
 
 	if (n_probes + 1 > SONDE_INSTANCES)
 		return err_set(err, -E2BIG, "at most %d probes can run at once", SONDE_INSTANCES - 1);
-	r = probe_env_new(env, &p->env, err);
+	spawner_start(NULL);	/* while this process is small; without it workers are forked from this one */
+	o.spawner = (uint32_t)spawner_pid();
+	r = probe_env_new(&o, &p->env, err);
 	if (r < 0)
 		return r;
 	probe_env_set_coop(p->env, p->coop);
 	probe_env_set_sink(p->env, pipeline_path_from_probe, catch_up, p);
 	probe_env_set_complain(p->env, on_failed_hook, p);
 	probe_env_set_note(p->env, on_note);
-	r = pipeline_probes_add(p, probes, n_probes, err);
+	r = limit_cpu(p, env->max_cpu_permille, err);
+	if (r >= 0)
+		r = pipeline_probes_add(p, probes, n_probes, err);
 	if (r < 0)
 		return r;
 	pipeline_path_emit_host(p);
 	pipeline_path_emit_clock(p);
 	r = start_aside(p, err);
-	if (r < 0)
-		return r;
-	probe_env_settle(p->env);
-	malloc_trim(0);	/* libbpf parsed the kernel's BTF for each object; forks would copy the freed heap */
-	return 0;
+	if (r >= 0)
+		probe_env_settle(p->env);
+	pipeline_probes_let_heap_go(p);
+	return r < 0 ? r : 0;
 }
 
 static int on_answer(_unused_ void *ctx, _unused_ int fd, _unused_ uint32_t events)
@@ -283,9 +350,26 @@ static int await_format(struct pipeline *p, struct err *err)
 
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 {
-	int r = source_open(path, &p->source, err);
+	int r = source_open_query(path, p->query, &p->source, err);
 
-	return r < 0 ? r : await_format(p, err);
+	if (r >= 0)
+		r = await_format(p, err);
+	return r < 0 ? r : pipeline_names_open(p, path, err);
+}
+
+int pipeline_read_permille(const struct pipeline *p)
+{
+	return p->source ? source_read_permille(p->source) : -1;
+}
+
+void pipeline_set_query(struct pipeline *p, const struct store_query *query)
+{
+	p->query = query;
+}
+
+void pipeline_set_follows(struct pipeline *p, bool follows)
+{
+	p->follows = follows;
 }
 
 void pipeline_open_source(struct pipeline *p, struct source *source)

@@ -32,6 +32,7 @@ struct opt_strv;
 struct pipeline;
 struct sonde_rec;
 struct source;
+struct store_query;
 struct sym;
 struct sym_opts;
 
@@ -78,12 +79,23 @@ bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64
 const struct decode_set *pipeline_decoders(const struct pipeline *p);
 /* State of threads and descriptors, updated by events. */
 struct scap_state *pipeline_scap(struct pipeline *p);
+const struct state *pipeline_state(const struct pipeline *p); /* the engine behind all events */
 
 /*
  * The filter of this pipeline. Refused events count as filtered, except those of class STATE; events of class META
- * are never filtered.
+ * are never filtered. @all_data: it passes every event of class DATA.
  */
-void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx);
+void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struct event *ev), void *ctx,
+			 bool all_data);
+
+/* Parts of events that may be secrets and that the user asked for: DECODE_REVEAL_* (event/decode.h). */
+void pipeline_set_reveal(struct pipeline *p, unsigned what);
+
+/*
+ * Recordings get the records of the proc probe (processes, mappings, sockets) for which @selected is true; asked
+ * after the record was decoded. NULL = all.
+ */
+void pipeline_set_recorded(struct pipeline *p, bool (*selected)(void *ctx, const struct sonde_rec *r), void *ctx);
 
 /*
  * Adds a symbolizer for stack addresses, which sees every state event before the subscribers do. At most once, before
@@ -91,10 +103,22 @@ void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struc
  */
 int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err);
 struct sym *pipeline_sym(const struct pipeline *p);
+/*
+ * For pipeline_open_file(), which it precedes: events have the names of their functions from the first one on. The
+ * file is read twice, unless it is followed or a pipe.
+ */
+void pipeline_set_names_first(struct pipeline *p, bool names_first);
 
 /* Adds an output; @opts is borrowed, @path as for outfile_open(). */
 int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
 		      const char *path, struct err *err);
+
+/*
+ * Outputs that are flight recorders write what they have kept. Returns how many began to. pipeline_dumps(): complete
+ * dumps, 0 while one is written, and triggers that made none of their own.
+ */
+int pipeline_trigger(struct pipeline *p);
+void pipeline_dumps(const struct pipeline *p, uint64_t *ret_dumps, uint64_t *ret_more);
 
 /* Sections (1u << kind) to make for every event, in addition to those that outputs need. */
 void pipeline_need(struct pipeline *p, uint32_t sections);
@@ -111,6 +135,9 @@ struct coop *pipeline_coop(const struct pipeline *p);	/* NULL = none */
 /* Limits of the run, for pipeline_open_live(), which delivers records already; pipeline_begin() sets them too. */
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
 
+/* For programs of this project: probes may change settings of malloc(3) while they are loaded (base/heap.h). */
+void pipeline_set_own_heap(struct pipeline *p);
+
 /*
  * Loads and attaches @probes, after proc. With a second thread the loop runs meanwhile and records are delivered.
  * After pipeline_stop() it returns 0 with the probes that had started, and pipeline_run() ends at once.
@@ -118,6 +145,12 @@ void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limit
 int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
 		       size_t n_probes, struct err *err);
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
+/* Part of the file that was read, 0 to 1000; -1 if the input is not a regular file. */
+int pipeline_read_permille(const struct pipeline *p);
+/* Question of pipeline_open_file() to a store: borrowed for that call. NULL: everything. */
+void pipeline_set_query(struct pipeline *p, const struct store_query *query);
+/* The file has no end: outputs are also flushed while no record comes. */
+void pipeline_set_follows(struct pipeline *p, bool follows);
 void pipeline_open_source(struct pipeline *p, struct source *source);	/* takes over an open source */
 /*
  * For a run over a file, once everything is open: this process becomes uid 65534 without capabilities, behind a
@@ -129,6 +162,13 @@ int pipeline_give_up_rights(struct pipeline *p, struct err *err);
  * removes its socket. Call it before; @l is borrowed and freed before the pipeline.
  */
 void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l);
+/*
+ * A server of the caller keeps accepting clients after pipeline_give_up_rights(); @path: its unix socket, which the
+ * opener removes (pipeline_remove_socket()), NULL = none. Call it before. 0 or -errno.
+ */
+int pipeline_set_accepts(struct pipeline *p, const char *path);
+/* 0 or -errno; -ENOENT without such a socket. */
+int pipeline_remove_socket(struct pipeline *p);
 /*
  * Hands the opener from one pipeline to the next of the same process, which cannot start another. Owned; NULL is
  * fine.
@@ -162,7 +202,10 @@ void pipeline_remove_probe(struct pipeline *p, uint16_t instance);
 int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err);
 /* Reads the rings until they are empty, at most 2 s. */
 void pipeline_drain(struct pipeline *p);
-/* Passes host, clock and all known names to @fn as records, for a client that joins late. */
+/*
+ * Passes host, clock, rates below 1 (--max-cpu) and all known names to @fn as records, for a client that joins late
+ * or the next segment of a store.
+ */
 int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 /* The kernel's ledger as last read: see pipeline_refresh(). */
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);

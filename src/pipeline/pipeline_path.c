@@ -3,6 +3,7 @@
  * Every record takes this path, whether from a ring, a file or a probe's live half.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -11,6 +12,7 @@
 #include "pipeline/output.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/macros.h"
@@ -20,10 +22,15 @@
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "ring/ring.h"
 #include "scap/state/state.h"
+#include "sonde/ident_wire.h"
+#include "sonde/symbol_wire.h"
 #include "source/source.h"
+#include "stack/functions.h"
+#include "state/state.h"
 #include "sym/sym.h"
 
 #define CLOCK_STEP_NS NS_PER_MS	/* smaller changes of the wall clock are not reported */
@@ -38,13 +45,18 @@ static void make_sections(struct pipeline *p, struct event *ev)
 			ev->desc->make(ev, kind, &p->scratch);
 }
 
-/* Losses announced by a recording, another datapath, or a ring outside the kernel's ledger. */
+/*
+ * Losses announced by a recording, another datapath, or a ring outside the kernel's ledger. Those that
+ * report_losses() took from this run's ledger say so: they may have waited in the hold.
+ */
 static void book_announced(struct pipeline *p, const struct event *ev)
 {
 	const struct core_lost *l = ev->body;
-	struct account *a = ev->desc->type == SONDE_EV_LOST && !p->reporting ?
-			    account_of(&p->accounts, ev->instance) : NULL;
+	struct account *a;
 
+	if (ev->desc->type != SONDE_EV_LOST || (p->env && ev->flags & SONDE_RF_SUM))
+		return;
+	a = account_of(&p->accounts, ev->instance);
 	if (a)
 		account_announce(a, l->cause, l->count);
 }
@@ -52,8 +64,37 @@ static void book_announced(struct pipeline *p, const struct event *ev)
 /* Records that instance 0 (proc) lost may include an exec or a change of user. */
 static void doubt_owners(struct pipeline *p, const struct event *ev)
 {
-	if (ev->desc->type == SONDE_EV_LOST && !ev->instance)
-		enrich_lost(p->enrich, ev->ts_ns);
+	const struct core_lost *l = ev->body;
+
+	if (ev->desc->type == SONDE_EV_LOST && !ev->instance && l->cause != SONDE_LOST_MAPPING &&
+	    l->cause != SONDE_LOST_NAMES)
+		state_lost(p->state, ev->ts_ns);
+}
+
+/* The state engine named the process: the record has none, or that of the listener. */
+static void tell_owner(struct pipeline *p, const struct event *ev)
+{
+	const uint8_t how = ev->keys.owner_how;
+
+	if (!ev->tgid || (how != SONDE_HOW_LATE && how != SONDE_HOW_SNAPSHOT && how != SONDE_HOW_LISTENER))
+		return;
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_owner(p->outputs.items[i], ev->ts_ns, ev->tgid);
+}
+
+static void teach_probe(struct pipeline *p, const struct event *ev)
+{
+	for (size_t i = 0; i < p->n_probes; i++) {
+		struct probe *probe = &p->probes[i];
+
+		if (probe->running && probe->ops->learn && probe->ops->decoder->probe == ev->desc->type >> 8)
+			probe->ops->learn(probe, ev);
+	}
+}
+
+static bool passes(const struct pipeline *p, const struct event *ev)
+{
+	return !p->pass || (ev->desc->class == EVENT_DATA && !p->selects) || p->pass(p->pass_ctx, ev);
 }
 
 static int take_event(void *ctx, struct event *ev)
@@ -62,7 +103,7 @@ static int take_event(void *ctx, struct event *ev)
 	int r;
 
 	arena_reset(&p->scratch);
-	r = enrich_event(p->enrich, ev, &p->scratch);
+	r = enrich_event(p->enrich, ev);
 	/* scap state needs the parameters of all events, also of filtered ones. */
 	if (r >= 0 && p->needs & ev->desc->sections & 1u << SEC_PARAMS && ev->desc->make &&
 	    !event_section(ev, SEC_PARAMS))
@@ -71,18 +112,23 @@ static int take_event(void *ctx, struct event *ev)
 		r = scap_state_event(p->scap, ev);
 	if (r >= 0)
 		r = scap_state_describe(p->scap, ev);
-	if (r >= 0 && p->sym)
+	if (r >= 0 && p->sym && !(p->named && ev->desc->type == SONDE_EV_SYMBOLS))
 		r = sym_event(p->sym, ev);
+	ev->functions = stack_functions_of(p->functions);
+	if (r >= 0 && p->collects)
+		r = sym_collect(p->sym, ev);
 	if (r < 0) {
 		p->now.error = r;
 		return 0;
 	}
+	tell_owner(p, ev);
 	book_announced(p, ev);
 	doubt_owners(p, ev);
+	teach_probe(p, ev);
 	if (p->tap.event)
 		p->tap.event(p->tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {
-		if ((p->own && ev->tgid == p->own) || (p->pass && !p->pass(p->pass_ctx, ev))) {
+		if ((p->own && ev->tgid == p->own) || !passes(p, ev)) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
 			scap_state_left_out(p->scap, ev);
 			return 0;
@@ -106,17 +152,17 @@ static bool is_core(const struct sonde_rec *r)
 	return r->type >> 8 == 0 && r->type != SONDE_EV_PACKET;
 }
 
-/* Ledgers do not count snapshots: they are state, not events. */
-static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded)
+static void count_record(struct pipeline *p, const struct sonde_rec *r, int decoded, bool recorded)
 {
 	struct account *a;
 
-	if (is_core(r) || (r->flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM)))
+	if (is_core(r) || (r->flags & SONDE_RF_UNCOUNTED))
 		return;
 	a = account_of(&p->accounts, r->instance);
 	if (!a)
 		return;
 	a->records++;
+	a->unrecorded += !recorded;
 	a->injected += p->injecting && !(r->flags & SONDE_RF_HELD);
 	if (decoded < 0)
 		a->lost[SONDE_LOST_DECODE]++;
@@ -131,12 +177,12 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 /* The ledger in a recording is the origin of ours, not an event of this run. */
 static bool take_recorded_ledger(struct pipeline *p, const struct sonde_rec *r)
 {
-	struct sonde_ledger_rec l;
+	struct sonde_ledger_rec l = { 0 };
 	struct account *a;
 
-	if (p->env || r->type != SONDE_EV_LEDGER || r->len < sizeof(l))
+	if (p->env || r->type != SONDE_EV_LEDGER || r->len < offsetof(struct sonde_ledger_rec, lost))
 		return false;
-	memcpy(&l, r, sizeof(l));
+	memcpy(&l, r, MIN(r->len, (uint32_t)sizeof(l)));
 	a = account_of(&p->accounts, r->instance);
 	if (a) {
 		a->origin = (struct sonde_ledger){
@@ -161,14 +207,44 @@ static void take_counted(struct pipeline *p, const struct sonde_rec *r)
 
 static void record_outputs(struct pipeline *p, const struct sonde_rec *r)
 {
+	if (!p->records)
+		return;
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_record(p->outputs.items[i], r);
+}
+
+/* Of the pipeline itself: while a part begins, only for that output. */
+static void record_own(struct pipeline *p, const struct sonde_rec *r)
+{
+	if (p->part)
+		output_record(p->part, r);
+	else
+		record_outputs(p, r);
+}
+
+static bool any_wants_owners(const struct pipeline *p)
+{
+	for (size_t i = 0; i < p->outputs.len; i++)
+		if (output_wants_owners(p->outputs.items[i]))
+			return true;
+	return false;
+}
+
+/* A replay into records alone, all of them: nothing asks for the events. */
+static bool copies_records(const struct pipeline *p)
+{
+	return !p->env && !p->selects && !p->own && !p->limits.max_events && !p->tap.event && !p->sym &&
+	       !bus_is_used(p->bus) && !any_wants_owners(p);
 }
 
 /* The agent forwards records without users of their events as they are. All decoders need instance 0 (proc). */
 static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
 {
-	return !p->tap.wants_events || is_core(r) || !r->instance || p->tap.wants_events(p->tap.ctx, r);
+	if (is_core(r) || !r->instance)
+		return true;
+	if (p->tap.wants_events)
+		return p->tap.wants_events(p->tap.ctx, r);
+	return !copies_records(p) || !decode_is_data(p->decode, r);
 }
 
 /* While a probe attaches on the second thread, it sees only the records made there. */
@@ -184,10 +260,95 @@ static void show_to_probes(struct pipeline *p, const struct sonde_rec *r)
 			p->probes[i].ops->control(&p->probes[i], r);
 }
 
-static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
+/* Is @r for recordings only if its process is selected? Its event may say whose child the process is. */
+static bool is_of_process(const struct pipeline *p, const struct sonde_rec *r)
 {
+	return p->recorded && p->env && !r->instance && !is_core(r);
+}
+
+/* Recordings are written here, not before the hold: a replay has to meet records in the same order. */
+static void deliver(struct pipeline *p, const struct sonde_rec *r, size_t len)
+{
+	bool recorded = true;
 	int decoded;
 
+	p->now.passed = p->now.refused = 0;
+	p->now.error = 0;
+	if (!is_of_process(p, r))
+		record_outputs(p, r);
+	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;
+	if (is_of_process(p, r)) {
+		recorded = p->recorded(p->recorded_ctx, r);
+		if (recorded)
+			record_outputs(p, r);
+	}
+	count_record(p, r, decoded, recorded);
+	if (p->tap.record)
+		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
+}
+
+static int learn_event(void *ctx, struct event *ev)
+{
+	const struct pipeline *p = ctx;
+
+	return enrich_learn(p->enrich, ev);
+}
+
+struct receiving {
+	const struct pipeline *p;
+	struct state_range *ret;
+	bool found;
+};
+
+static int take_bytes(void *ctx, struct event *ev)
+{
+	struct receiving *in = ctx;
+
+	in->found = enrich_receives(in->p->enrich, ev, in->ret);
+	return 0;
+}
+
+/* Decodes a packet ahead of its turn: its decoder has no state. */
+static bool receives(void *ctx, const struct sonde_rec *r, struct state_range *ret)
+{
+	struct pipeline *p = ctx;
+	struct receiving in = { .p = p, .ret = ret };
+
+	return decode_ahead(p->decode, r, r->len, take_bytes, &in) >= 0 && in.found;
+}
+
+/* Delivers the records that nothing completes any more at @now_ns. */
+static void deliver_held(struct pipeline *p, uint64_t now_ns)
+{
+	bool injecting = p->injecting;
+	struct held next;
+
+	while (pipeline_hold_next(&p->hold, p->state, now_ns, &next)) {
+		p->injecting = next.injected;
+		deliver(p, next.rec, next.len);
+	}
+	p->injecting = injecting;
+}
+
+/*
+ * Facts of instance 0 (proc), whose decoder has no state, reach the engine at once, so that they complete the records
+ * in front of them.
+ */
+static void hold_or_deliver(struct pipeline *p, const struct sonde_rec *r, size_t len)
+{
+	decode_fact(p->decode, r, len, learn_event, p);
+	if (!pipeline_hold_is_empty(&p->hold)) {
+		if (!r->instance && !is_core(r))
+			decode_record(p->decode, r, len, learn_event, p);
+		deliver_held(p, r->ts_ns);
+	}
+	if (!pipeline_hold_wanted(&p->hold, p->state, r) ||
+	    pipeline_hold_add(&p->hold, p->state, r, p->injecting) < 0)
+		deliver(p, r, len);
+}
+
+static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t len)
+{
 	if (len < sizeof(*r) || r->len > len || r->len < sizeof(*r)) {
 		struct account *a = account_of(&p->accounts, 0);
 
@@ -195,20 +356,20 @@ static void handle_record(struct pipeline *p, const struct sonde_rec *r, size_t 
 		a->lost[SONDE_LOST_DECODE]++;
 		return;
 	}
+	if (p->part && p->injecting && r->flags & SONDE_RF_SNAPSHOT) {
+		output_record(p->part, r);
+		return;
+	}
 	/* of the pipeline's own records only names: that of a cgroup identifies its container */
 	if (!is_core(r) || r->type == SONDE_EV_NAME)
 		show_to_probes(p, r);
-	record_outputs(p, r);
-	if (take_recorded_ledger(p, r))
+	if (take_recorded_ledger(p, r)) {
+		record_outputs(p, r);
 		return;
+	}
 	if (r->type == SONDE_EV_COUNTED)
 		take_counted(p, r);
-	p->now.passed = p->now.refused = 0;
-	p->now.error = 0;
-	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;
-	count_record(p, r, decoded);
-	if (p->tap.record)
-		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
+	hold_or_deliver(p, r, len);
 }
 
 /* A ring of another program: its probe decodes the bytes. */
@@ -277,12 +438,29 @@ static void host_rec(const struct pipeline *p, struct sonde_host_rec *ret)
 	memcpy(ret->hostname, u.nodename, MIN(sizeof(ret->hostname) - 1, strlen(u.nodename)));
 }
 
+void pipeline_path_init(struct pipeline *p)
+{
+	p->hold.receives = receives;
+	p->hold.ctx = p;
+}
+
+/* machine-id(5): 32 hex digits. A host without one has no id. */
+static void emit_host_id(struct pipeline *p)
+{
+	_cleanup_fclose_ FILE *f = fopen("/etc/machine-id", "re");
+	char id[33] = "";
+
+	if (f && fscanf(f, "%32[0-9a-f]", id) == 1 && strlen(id) == 32)
+		pipeline_path_emit_name(p, SONDE_NAME_HOST_ID, 0, id);
+}
+
 void pipeline_path_emit_host(struct pipeline *p)
 {
 	struct sonde_host_rec h;
 
 	host_rec(p, &h);
 	own_record(p, &h.hdr, SONDE_EV_HOST, sizeof(h));
+	emit_host_id(p);
 }
 
 void pipeline_path_emit_name(struct pipeline *p, uint32_t space, uint64_t key, const char *name)
@@ -327,7 +505,8 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 		account_total(a, &total);
 	for (uint32_t cause = 0; cause < SONDE_LOST__MAX; cause++) {
 		struct sonde_lost_rec l = {
-			.hdr.instance = instance, .cause = cause, .count = account_report(a, &total, cause),
+			.hdr = { .instance = instance, .flags = SONDE_RF_SUM },
+			.cause = cause, .count = account_report(a, &total, cause),
 		};
 
 		if (l.count)
@@ -338,7 +517,6 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 /* Also reports the losses since the last call. */
 void pipeline_path_emit_losses(struct pipeline *p)
 {
-	p->reporting = true;
 	for (size_t i = 0; i < p->n_probes; i++) {
 		struct account *a = p->probes[i].ops ? account_of(&p->accounts, (uint16_t)i) : NULL;
 
@@ -348,7 +526,27 @@ void pipeline_path_emit_losses(struct pipeline *p)
 		probe_env_ledger(p->env, (uint16_t)i, &a->origin);
 		report_losses(p, (uint16_t)i, a);
 	}
-	p->reporting = false;
+}
+
+static int write_names(void *ctx, struct sonde_rec *r, size_t len)
+{
+	struct pipeline *p = ctx;
+
+	(void)len;
+	r->ts_ns = clock_boot_ns();
+	record_own(p, r);
+	return 0;
+}
+
+void pipeline_path_emit_symbols(struct pipeline *p)
+{
+	struct sonde_lost_rec l = { .cause = SONDE_LOST_NAMES };
+	uint64_t missing = 0;
+
+	if (!p->collects || sym_collect_write(p->sym, write_names, p, &missing) < 0 || !missing)
+		return;
+	l.count = missing;
+	own_record(p, &l.hdr, SONDE_EV_LOST, sizeof(l));
 }
 
 static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, const struct sonde_ledger *l)
@@ -362,14 +560,31 @@ static struct sonde_ledger_rec ledger_rec(uint64_t now_ns, uint16_t instance, co
 	return r;
 }
 
-/*
- * The last records of a run. A raw recording gets the counts of records that reached it (a replay adds its own
- * filters); subscribers get the final sums of this run.
- */
+/* The counts of records that reached a recording: a replay adds its own filters. */
+void pipeline_path_record_ledger(struct pipeline *p, uint64_t now_ns)
+{
+	for (uint16_t i = 0; p->env && i < SONDE_INSTANCES; i++) {
+		const struct account *a = &p->accounts.of[i];
+		struct sonde_ledger total;
+		struct sonde_ledger_rec r;
+
+		if (!a->used)
+			continue;
+		account_kernel(a, &total);
+		total.seen += a->injected;
+		total.delivered = a->records - a->unrecorded;
+		total.filtered += a->unrecorded;
+		r = ledger_rec(now_ns, i, &total);
+		record_own(p, &r.hdr);
+	}
+}
+
+/* The last records of a run. Subscribers get the final sums of this run. */
 void pipeline_path_emit_ledger(struct pipeline *p)
 {
 	uint64_t now_ns = p->env ? clock_boot_ns() : p->replayed_ns; /* the same time for all, and in every replay */
 
+	pipeline_path_record_ledger(p, now_ns);
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
 		struct account *a = &p->accounts.of[i];
 		struct sonde_ledger total;
@@ -377,17 +592,22 @@ void pipeline_path_emit_ledger(struct pipeline *p)
 
 		if (!a->used)
 			continue;
-		if (p->env) {
-			account_kernel(a, &total);
-			total.seen += a->injected;
-			total.delivered = a->records;
-			r = ledger_rec(now_ns, i, &total);
-			record_outputs(p, &r.hdr);
-		}
 		account_total(a, &total);
 		r = ledger_rec(now_ns, i, &total);
 		decode_record(p->decode, &r, sizeof(r), take_event, p);
 	}
+}
+
+void pipeline_path_release(struct pipeline *p)
+{
+	deliver_held(p, UINT64_MAX);
+}
+
+/* The tick is part of the stream: a replay delivers the held records at the same place. */
+void pipeline_path_release_late(struct pipeline *p)
+{
+	if (pipeline_hold_is_late(&p->hold, clock_boot_ns()))
+		pipeline_path_emit_tick(p);
 }
 
 void pipeline_path_emit_tick(struct pipeline *p)
@@ -436,5 +656,7 @@ int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct so
 	r = fn(ctx, &h.hdr);
 	if (r >= 0)
 		r = fn(ctx, &c.hdr);
-	return r < 0 ? r : event_names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
+	if (r >= 0)
+		r = event_names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
+	return r < 0 ? r : budget_tell(p->budget, fn, ctx);
 }

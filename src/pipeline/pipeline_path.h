@@ -23,6 +23,15 @@ void pipeline_path_emit_name(struct pipeline *p, uint32_t space, uint64_t key, c
 void pipeline_path_emit_clock(struct pipeline *p);  /* only after the wall clock was set */
 void pipeline_path_emit_losses(struct pipeline *p); /* reads the kernel's counters; new losses of each instance */
 void pipeline_path_emit_tick(struct pipeline *p);
+void pipeline_path_emit_symbols(struct pipeline *p); /* names of all stacks, to recordings */
+void pipeline_path_record_ledger(struct pipeline *p, uint64_t now_ns); /* totals so far, to recordings */
 void pipeline_path_emit_ledger(struct pipeline *p); /* last records of a run */
+
+/* Once, before the first record. */
+void pipeline_path_init(struct pipeline *p);
+
+/* Delivers held records (pipeline_hold.h): all, or in a live run those that are too old. */
+void pipeline_path_release(struct pipeline *p);
+void pipeline_path_release_late(struct pipeline *p);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/heap.h"
 #include "loop/coop.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
@@ -99,19 +100,43 @@ static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct 
 	return r;
 }
 
-static int start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe, struct err *err)
+/* Memory that is scarce is left to the verifier. */
+static void keep_heap(const struct pipeline *p)
 {
-	int r = add_probe(p, which, probe, err);
+	if (p->own_heap && !probe_env_scarce_bytes(p->env))
+		heap_keep();
+}
 
-	if (r >= 0)
-		r = open_probe(probe, err);
+void pipeline_probes_let_heap_go(const struct pipeline *p)
+{
+	if (p->own_heap)
+		heap_let_go();
+	else
+		malloc_trim(0);
+}
+
+static int open_and_attach(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	int r = open_probe(probe, err);
+
 	if (r < 0)
 		return r;
 	probe_env_inject_name(p->env, SONDE_NAME_INSTANCE, probe->instance, probe->ops->name);
 	r = attach_probe(p, probe, err);
 	coop_step(p->coop, "settle", NULL);
 	probe_env_settle(p->env);
-	malloc_trim(0);
+	return r;
+}
+
+static int start_probe(struct pipeline *p, const struct pipeline_probe *which, struct probe *probe, struct err *err)
+{
+	int r = add_probe(p, which, probe, err);
+
+	if (r < 0)
+		return r;
+	keep_heap(p);
+	r = open_and_attach(p, probe, err);
+	pipeline_probes_let_heap_go(p);
 	return r;
 }
 
@@ -126,6 +151,8 @@ int pipeline_probes_add(struct pipeline *p, const struct pipeline_probe *probes,
 	r = add_probe(p, &proc, free_place(p), err);
 	for (size_t i = 0; r >= 0 && i < n_probes; i++)
 		r = add_probe(p, &probes[i], free_place(p), err);
+	for (size_t i = 0; i < n_probes; i++)
+		p->waited |= !probes[i].ops->ahead;
 	return r;
 }
 
@@ -161,6 +188,7 @@ int pipeline_probes_start(struct pipeline *p, struct err *err)
 {
 	int r = 0;
 
+	keep_heap(p);
 	for (size_t i = 0; r >= 0 && i < p->n_probes; i++)
 		if (p->probes[i].ops->ahead) {
 			r = open_probe(&p->probes[i], err);

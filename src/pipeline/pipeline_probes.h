@@ -13,6 +13,8 @@ struct pipeline_probe;
 int pipeline_probes_add(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err);
 /* Loads and attaches all of them, snapshots included. May run on the second thread. */
 int pipeline_probes_start(struct pipeline *p, struct err *err);
+/* Once the probes are ready: returns what loading them freed, which forks would copy. */
+void pipeline_probes_let_heap_go(const struct pipeline *p);
 void pipeline_probes_free(struct pipeline *p);
 
 #endif

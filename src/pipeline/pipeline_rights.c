@@ -4,7 +4,10 @@
  * files, next files of a rotated output) and removes the listener's socket.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/cilium_listener.h"
 #include "pipeline/output.h"
@@ -36,16 +39,20 @@ static int open_symbols(void *ctx, const char *path)
 	return opener_open(p->opener, OPEN_SYMBOLS, path);
 }
 
+/* Runs in the opener, too. */
 static int remove_socket(void *ctx)
 {
 	const struct pipeline *p = ctx;
 
+	if (p->served_folder)
+		return unlinkat(p->served_folder, p->served_name, 0) < 0 ? -errno : 0;
 	return cilium_listener_remove_socket(p->listener);
 }
 
 static int start_opener(struct pipeline *p, struct err *err)
 {
-	int fds[WORKER_FDS_MAX + 1], socket_folder = p->listener ? cilium_listener_folder(p->listener) : -1;
+	int fds[WORKER_FDS_MAX + 1], socket_folder = p->served_folder ? p->served_folder :
+						     p->listener ? cilium_listener_folder(p->listener) : -1;
 	struct opener_opts o = { .open = open_for, .ctx = p, .fds = fds };
 	size_t n = 0;
 
@@ -80,12 +87,41 @@ int pipeline_give_up_rights(struct pipeline *p, struct err *err)
 		r = start_opener(p, err);
 	if (p->opener)
 		use_opener(p);
-	return r < 0 ? r : worker_confine_self(p->listener, err);
+	return r < 0 ? r : worker_confine_self(p->listener || p->accepts, err);
 }
 
 void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l)
 {
 	p->listener = l;
+}
+
+int pipeline_set_accepts(struct pipeline *p, const char *path)
+{
+	_cleanup_free_ char *folder = path ? strdup(path) : NULL;
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	const char *name = slash ? path + (slash - folder) + 1 : path;
+
+	p->accepts = true;
+	if (!path)
+		return 0;
+	if (!folder || strlen(name) >= sizeof(p->served_name))
+		return folder ? -ENAMETOOLONG : -ENOMEM;
+	if (slash)
+		slash[slash == folder] = '\0';
+	p->served_folder = open(slash ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->served_folder < 0) {
+		p->served_folder = 0;
+		return -errno;
+	}
+	memcpy(p->served_name, name, strlen(name) + 1);
+	return 0;
+}
+
+int pipeline_remove_socket(struct pipeline *p)
+{
+	if (!p->served_folder)
+		return -ENOENT;
+	return p->opener ? opener_remove(p->opener) : remove_socket(p);
 }
 
 struct opener *pipeline_take_opener(struct pipeline *p)

@@ -3,6 +3,7 @@
 #include "pipeline/pipeline_rings.h"
 
 #include "base/clock.h"
+#include "base/macros.h"
 #include "base/units.h"
 #include "loop/coop.h"
 #include "loop/loop.h"
@@ -12,7 +13,8 @@
 #include "probe/env.h"
 #include "ring/ring.h"
 
-#define READ_BUDGET 8192	     /* records between two checks of signals and timers */
+#define READ_ROUND 512		     /* records between two checks of the clock */
+#define READ_MOST_NS (5 * NS_PER_MS) /* between two checks of signals, timers and clients */
 #define DRAIN_ROUND 1024	     /* records between two checks of the clock */
 #define DRAIN_MOST_NS (2 * NS_PER_S) /* bound against a producer that never stops */
 
@@ -46,12 +48,18 @@ void pipeline_rings_flush(struct pipeline *p)
 
 int pipeline_rings_read(struct pipeline *p)
 {
-	int n = ring_reader_drain(probe_env_reader(p->env), READ_BUDGET, pipeline_path_from_ring, p);
+	uint64_t end_ns = clock_boot_ns() + READ_MOST_NS;
+	int n = 0, r;
 
+	do {
+		r = ring_reader_drain(probe_env_reader(p->env), READ_ROUND, pipeline_path_from_ring, p);
+		n += MAX(r, 0);
+	} while (r == READ_ROUND && clock_boot_ns() < end_ns);
+	pipeline_path_release_late(p);
 	pipeline_rings_flush(p);
 	if (p->stopping)
 		loop_stop(p->loop, 0);
-	return n;
+	return r < 0 ? r : n;
 }
 
 void pipeline_drain(struct pipeline *p)

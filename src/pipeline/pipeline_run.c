@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 
 #include "pipeline/output.h"
+#include "pipeline/pipeline_names.h"
+#include "pipeline/pipeline_parts.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_rings.h"
 #include "pipeline/pipeline_socket.h"
@@ -19,6 +21,7 @@
 #include "base/units.h"
 #include "ipc/client.h"
 #include "ipc/proto.h"
+#include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "ring/ring.h"
 #include "source/source.h"
@@ -26,10 +29,13 @@
 #define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
 #define TICK_NS NS_PER_S
 #define REPLAY_BUDGET 4096
+#define FOLLOW_MS 250	/* between flushes of outputs while no record comes */
 #define QUIET_FILL_PCT 5	/* after a wake-up below this fill level, wait for the deadline */
 #define CLOSE_MOST_NS (2 * NS_PER_S)	/* bound for programs that still run after the detach */
 
-/* Mutes the ring until the deadline, or every unread record would wake the loop: ring_reader_fd(). */
+/*
+ * Until the deadline only wake-ups by a program count, or every unread record would wake the loop: ring_reader_fd().
+ */
 static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct pipeline *p = ctx;
@@ -38,7 +44,7 @@ static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 
 	if (r >= 0 && quiet && !p->ring_muted) {
 		p->ring_muted = true;
-		loop_set_events(p->ring_io, 0);
+		loop_set_events(p->ring_io, EPOLLIN | EPOLLET);
 	}
 	return r < 0 ? r : 0;
 }
@@ -48,6 +54,7 @@ static int on_deadline(void *ctx, _unused_ uint64_t now_ns)
 	struct pipeline *p = ctx;
 	int r = pipeline_rings_read(p);
 
+	pipeline_parts_turn(p);
 	if (p->ring_muted) {
 		p->ring_muted = false;
 		loop_set_events(p->ring_io, EPOLLIN);
@@ -80,10 +87,10 @@ static int on_duration(void *ctx, _unused_ uint64_t now_ns)
 	return 0;
 }
 
-/* Remaining duration, counted from the first probe marked `ahead`; at least 1 ns. */
+/* Remaining duration, counted from when the last probe that the user named was attached; at least 1 ns. */
 static uint64_t duration_left(const struct pipeline *p)
 {
-	uint64_t gone = p->since_ns ? clock_boot_ns() - p->since_ns : 0;
+	uint64_t gone = p->since_ns && !p->waited ? clock_boot_ns() - p->since_ns : 0;
 
 	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
 }
@@ -100,6 +107,8 @@ static int begin_live(struct pipeline *p, struct err *err)
 		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &p->tick);
 	if (r >= 0 && p->limits.duration_ns)
 		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &p->duration);
+	if (r >= 0 && p->budget)
+		r = budget_start(p->budget, p->probes, p->n_probes);
 	if (r < 0)
 		return err_errno(err, r, "cannot read the rings");
 	loop_name(p->ring_io, "records");
@@ -115,6 +124,7 @@ static void end_waiting(struct pipeline *p)
 	loop_remove(TAKE_PTR(p->tick));
 	loop_remove(TAKE_PTR(p->duration));
 	loop_remove(TAKE_PTR(p->input_io));
+	budget_stop(p->budget);
 }
 
 static int run_live(struct pipeline *p, struct err *err)
@@ -189,6 +199,8 @@ static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
 
 	p->input_ready = p->input_more;
 	r = loop_once(p->loop, p->input_more ? 0 : timeout_ms);
+	if (r >= 0 && !p->input_ready && p->follows)
+		pipeline_rings_flush(p);	/* outputs hold lines back for a while */
 	if (r < 0 || !p->input_ready || p->stopping)
 		return r < 0 ? r : 1;
 	r = source_read(p->source, REPLAY_BUDGET, pipeline_path_from_source, p, err);
@@ -202,7 +214,7 @@ static int run_file(struct pipeline *p, struct err *err)
 	int r = 1;
 
 	while (r > 0 && !p->stopping)
-		r = step_file(p, -1, err);
+		r = step_file(p, p->follows ? FOLLOW_MS : -1, err);
 	return r < 0 && r != -ECANCELED ? r : 0;
 }
 
@@ -319,6 +331,7 @@ int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, str
 	p->limits = *limits;
 	if (p->socket_path || p->client)	/* their runs add their own timers */
 		return 0;
+	pipeline_names_read(p);
 	return p->env ? begin_live(p, err) : begin_file(p, err);
 }
 
@@ -340,6 +353,9 @@ int pipeline_end(struct pipeline *p, struct err *err)
 		p->limits.ending(p->limits.ending_ctx);
 	if (p->env)
 		finish_live(p);
+	pipeline_path_release(p);
+	pipeline_parts_end(p);
+	pipeline_path_emit_symbols(p);
 	pipeline_path_emit_ledger(p);
 	return close_outputs(p, err);
 }

@@ -11,7 +11,9 @@
 #include "base/vec.h"
 #include "pipeline/account.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/pipeline_hold.h"
 
+struct budget;
 struct cilium_listener;
 struct client;
 struct opener;
@@ -19,34 +21,56 @@ struct output;
 struct scap_state;
 struct source;
 struct source_ops;
+struct stack_functions;
+struct state;
 struct sym;
 
 struct pipeline {
 	struct loop *loop; /* borrowed */
 	struct decode_set *decode;
+	struct state *state;	 /* who and what events are about */
 	struct enrich *enrich;
+	struct pipeline_hold hold; /* records that later ones complete */
 	struct sym *sym;	 /* NULL = no output needs names */
+	struct stack_functions *functions; /* of events, by sym; NULL without it */
+	bool names_first;	 /* pipeline_set_names_first() */
+	struct source *names_source; /* the file, read for names; NULL = it is not, or was */
+	bool named;		 /* its names are known: those in the stream are the same */
 	struct scap_state *scap; /* threads and descriptors for events with SEC_PARAMS */
 	struct bus *bus;
-	struct arena scratch; /* enrichment of the current event */
+	struct arena scratch; /* sections of the current event */
 	VEC(struct output *) outputs;
 
+	struct output *part;	/* that begins a new part, while it does; borrowed */
+
+	bool collects; /* a recording is written, and gets the names of its stacks at the end */
 	uint32_t needs; /* sections that outputs need: 1u << kind */
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
+	bool records;	/* an output takes records */
+	bool selects;	/* it may refuse events of class DATA */
+	bool (*recorded)(void *ctx, const struct sonde_rec *r); /* of instance 0: is it for recordings? NULL = all */
+	void *recorded_ctx;
 
 	struct coop *coop;	 /* starts and ends probes; NULL = on this thread */
 	bool draining;		 /* all snapshots are in the stream: the rings may be read */
 	struct probe_env *env;	 /* live run */
 	struct probe *probes;	 /* SONDE_INSTANCES of them, never moved */
 	size_t n_probes;	 /* used slots, those of removed probes (ops NULL) included */
+	struct budget *budget;	 /* owned; NULL = no limit of CPU time */
 	uint64_t since_ns;	 /* attach time of the first probe marked `ahead`; 0 = none */
+	bool waited;		 /* some of the probes that the user named were attached after those */
 	struct source *source;	 /* input file or socket */
+	const struct store_query *query; /* of a store that is opened; borrowed; NULL = everything */
+	bool follows;		 /* the source waits for more records at its end */
 	const char *socket_path; /* another agent's socket; borrowed; NULL = none */
 	const struct source_ops *socket_format;
 	uint64_t reconnect_ns;
 	struct opener *opener;		  /* process that opens files; NULL = none */
 	struct cilium_listener *listener; /* its socket is removed at the end; borrowed; NULL = none */
+	bool accepts;			/* the caller accepts clients after it gave up its rights */
+	int served_folder;		/* owned; folder of its socket; 0 = none */
+	char served_name[108];
 	struct client *client;		  /* agent connection; borrowed */
 	uint32_t own;			  /* this process, whose events from an agent are dropped; 0 = none */
 	struct pipeline_tap tap;	  /* all NULL = none */
@@ -55,6 +79,7 @@ struct pipeline {
 
 	struct accounts accounts;
 	struct pipeline_limits limits;
+	bool own_heap;			/* base/heap.h may be used */
 	uint64_t shown;		 /* events that passed the filter */
 	int64_t clock_offset_ns; /* last one reported */
 	struct loop_source *ring_io;
@@ -63,7 +88,6 @@ struct pipeline {
 	bool ring_muted; /* ring_io sleeps until the next deadline */
 	bool stopping;
 	bool injecting; /* the current record comes from a live half */
-	bool reporting; /* the current record reports losses the ledger already has */
 	int error;	/* ended the run */
 
 	/* Outcome of the current record. */

@@ -18,9 +18,12 @@ bool rotation_asked(const struct sink_rotation *rule)
 	return rule->bytes || rule->every_ns || rule->events;
 }
 
+/* tcpdump lets a file reach the size, and begins the next one with the packet after that. */
 static bool is_full(const struct rotation *r, uint64_t bytes)
 {
-	return (r->rule->bytes && bytes >= r->rule->bytes) || (r->rule->events && r->events >= r->rule->events);
+	const uint64_t limit = r->rule->bytes + r->rule->like_tcpdump;
+
+	return (r->rule->bytes && bytes >= limit) || (r->rule->events && r->events >= r->rule->events);
 }
 
 static bool is_old(const struct rotation *r, uint64_t ts_ns)
@@ -69,12 +72,12 @@ static bool with_time(char *ret, size_t cap, const char *pattern, const struct t
 }
 #pragma GCC diagnostic pop
 
-/* Digits of the highest number of @files. */
+/* Digits of the highest number of @files; a single one has no number. */
 static int digits(uint32_t files)
 {
 	char text[16];
 
-	return files ? snprintf(text, sizeof(text), "%u", files - 1) : 0;
+	return files > 1 ? snprintf(text, sizeof(text), "%u", files - 1) : 0;
 }
 
 static int put(char *ret, size_t cap, const char *path, uint32_t n, int width)
@@ -103,5 +106,5 @@ int rotation_name(const struct rotation *r, int64_t wall_ns, char *ret, size_t c
 		return put(ret, cap, path, n, timed ? -1 : 0);
 	if (!rule->bytes && !rule->events)
 		return put(ret, cap, path, 0, -1);
-	return put(ret, cap, path, n, !n && !rule->files ? -1 : digits(rule->files));
+	return put(ret, cap, path, n, n || digits(rule->files) ? digits(rule->files) : -1);
 }

@@ -60,13 +60,15 @@ static int put_answer(const struct pktfilter *f, const struct err *err, int r, i
 	return 0;
 }
 
+/* @ctx: the expression. */
 static int work(void *ctx, _unused_ int in_fd, int out_fd)
 {
-	struct pktfilter *f = ctx;
+	struct pktfilter f = { .expr = ctx };
 	struct err err = { 0 };
 
-	return put_answer(f, &err, pktfilter_filter_compile(f, &err), out_fd);
+	return put_answer(&f, &err, pktfilter_filter_compile(&f, &err), out_fd);
 }
+WORKER_PLAIN(work);
 
 /* ---- parent ---- */
 
@@ -123,6 +125,7 @@ int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret,
 {
 	const struct worker_opts o = {
 		.name = "sonde pcap", .memory_bytes = MEMORY_BYTES, .cpu_ns = cpu_ns, .refuse = true,
+		.ctx_bytes = strlen(expr) + 1,
 	};
 	_cleanup_(pktfilter_freep) struct pktfilter *f = calloc(1, sizeof(*f));
 	_cleanup_free_ char *answer = malloc(ANSWER_BYTES);
@@ -135,7 +138,7 @@ int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret,
 		return err_errno(err, -ENOMEM, "cannot compile the packet filter");
 	if (pktfilter_prepare() < 0)
 		return err_set(err, -ELIBACC, "packet filters need libpcap, which cannot be loaded: install it");
-	n = worker_call(&o, work, f, -1, answer, ANSWER_BYTES, MAX(cpu_ns * WAIT_TIMES, WAIT_LEAST_NS), err);
+	n = worker_call(&o, work, f->expr, -1, answer, ANSWER_BYTES, MAX(cpu_ns * WAIT_TIMES, WAIT_LEAST_NS), err);
 	if (n < 0)
 		return too_long((int)n, err);
 	r = take_answer(f, answer, (size_t)n, err);

@@ -141,7 +141,7 @@ void pktfilter_free(struct pktfilter *f)
 	free(f);
 }
 
-static const struct filter_code *code_of(const struct pktfilter *f, uint32_t link)
+const struct filter_code *pktfilter_filter_code(const struct pktfilter *f, uint32_t link)
 {
 	switch (link) {
 	case SONDE_LINK_ETHERNET:
@@ -160,7 +160,7 @@ static const struct filter_code *code_of(const struct pktfilter *f, uint32_t lin
 bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		     uint32_t orig_len)
 {
-	const struct filter_code *c = code_of(f, link);
+	const struct filter_code *c = pktfilter_filter_code(f, link);
 
 	return c && c->insns && libpcap_run(c->insns, data, cap_len, orig_len) != 0;
 }
@@ -168,7 +168,7 @@ bool pktfilter_match(const struct pktfilter *f, uint32_t link, const void *data,
 int pktfilter_verdict(const struct pktfilter *f, uint32_t link, const void *data, uint32_t cap_len,
 		      uint32_t orig_len)
 {
-	const struct filter_code *c = code_of(f, link);
+	const struct filter_code *c = pktfilter_filter_code(f, link);
 
 	if (!c || !c->insns)
 		return PKTFILTER_REJECT;

@@ -157,6 +157,29 @@ static void add_start(const struct filter_code *c, const char *name, struct buf 
 		buf_printf(out, "  %s\n", libpcap_line(&c->insns[i], (int)i));
 }
 
+int pktfilter_code(const struct pktfilter *f, uint32_t link, unsigned form, uint32_t snaplen, struct buf *out)
+{
+	const struct filter_code *c = pktfilter_filter_code(f, link);
+
+	if (!c || !c->insns)
+		return -EINVAL;
+	if (form > 2)
+		buf_printf(out, "%zu\n", c->n);
+	for (size_t i = 0; i < c->n; i++) {
+		struct sock_filter in = c->insns[i];
+
+		if (in.code == (BPF_RET | BPF_K) && in.k)
+			in.k = snaplen;
+		if (form == 1)
+			buf_printf(out, "%s\n", libpcap_line(&in, (int)i));
+		else if (form == 2)
+			buf_printf(out, "{ 0x%x, %u, %u, 0x%08x },\n", in.code, in.jt, in.jf, in.k);
+		else
+			buf_printf(out, "%u %u %u %u\n", in.code, in.jt, in.jf, in.k);
+	}
+	return buf_error(out);
+}
+
 int pktfilter_explain(const struct pktfilter *f, struct buf *out)
 {
 	buf_add_str(out, "packet filter: ");

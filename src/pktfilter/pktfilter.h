@@ -70,6 +70,12 @@ bool pktfilter_in_kernel(const struct pktfilter *f, char *why, size_t cap);
  */
 int pktfilter_splice(struct bpf_object *obj, const struct pktfilter *f, const struct btf *btf, struct err *err);
 
+/*
+ * Appends the classic code for packets of @link, SONDE_LINK_*, which accepts @snaplen bytes: @form 1 as text, 2 as C,
+ * else as numbers. 0, -ENOMEM, or -EINVAL if no packet of that link can match.
+ */
+int pktfilter_code(const struct pktfilter *f, uint32_t link, unsigned form, uint32_t snaplen, struct buf *out);
+
 /* Text for --explain-filter: where it runs and why, classic and converted code. */
 int pktfilter_explain(const struct pktfilter *f, struct buf *out);
 

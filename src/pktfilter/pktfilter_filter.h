@@ -39,6 +39,9 @@ struct pktfilter {
 	int error; /* reason for pool NULL: -ELOOP, -ENOSPC */
 };
 
+/* The code for packets of @link, SONDE_LINK_*; NULL for an unknown one. */
+const struct filter_code *pktfilter_filter_code(const struct pktfilter *f, uint32_t link);
+
 /* Compiles @expr for @start. -EINVAL with libpcap's message in @why. */
 int libpcap_compile(const char *expr, enum filter_start start, struct sock_filter **ret, size_t *ret_n, char *why,
 		    size_t cap);

@@ -3,18 +3,17 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <signal.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/macros.h"
 #include "base/vec.h"
 
-#define TIMEOUT_NS 5000000000ull	/* the child needs two time slices */
+#define TIMEOUT_NS 5000000000ull	/* the thread needs two time slices */
 #define PAUSE_NS 200000
 
 struct async_map_update {
@@ -22,8 +21,11 @@ struct async_map_update {
 	uint32_t *keys;		/* owned; parallel to puts, like fds */
 	int *fds;
 	size_t n_done;		/* leading puts that are known to have taken effect */
-	pid_t child;		/* 0 = none */
-	bool failed;		/* the child reported a failure */
+	pthread_t thread;	/* valid if it runs */
+	bool runs;
+	atomic_bool done;
+	int result;		/* of the thread, when done */
+	bool failed;
 	uint64_t end_ns;	/* when patience ends */
 };
 
@@ -67,6 +69,15 @@ static int put_all(const struct async_map_update *m)
 	return r;
 }
 
+static void *work(void *arg)
+{
+	struct async_map_update *m = arg;
+
+	m->result = put_all(m);
+	atomic_store_explicit(&m->done, true, memory_order_release);
+	return NULL;
+}
+
 int async_map_update_start(struct async_map_update *m)
 {
 	m->keys = calloc(m->puts.len + 1, sizeof(*m->keys));
@@ -78,13 +89,8 @@ int async_map_update_start(struct async_map_update *m)
 		m->fds[i] = m->puts.items[i].inner_fd;
 	}
 	m->end_ns = clock_boot_ns() + TIMEOUT_NS;
-	m->child = fork();
-	if (m->child == 0)
-		_exit(put_all(m) < 0);
-	if (m->child > 0)
-		return 0;
-	m->child = 0;
-	return put_all(m);	/* fork() failed: block */
+	m->runs = pthread_create(&m->thread, NULL, work, m) == 0;
+	return m->runs ? 0 : put_all(m);	/* without a thread: block */
 }
 
 /* User space reads an inner map as its id. */
@@ -95,15 +101,19 @@ static bool in_place(const struct async_map_update_put *p)
 	return bpf_map_lookup_elem(p->outer_fd, &p->key, &id) == 0;
 }
 
+static void join(struct async_map_update *m)
+{
+	if (m->runs)
+		pthread_join(m->thread, NULL);
+	m->runs = false;
+	m->failed |= m->result < 0;
+}
+
 bool async_map_update_ended(struct async_map_update *m)
 {
-	int status = 0;
-	pid_t r = m->child ? waitpid(m->child, &status, WNOHANG) : 0;
-
-	if (m->child && (r == 0 || (r < 0 && errno == EINTR)))
+	if (m->runs && !atomic_load_explicit(&m->done, memory_order_acquire))
 		return false;
-	m->child = 0;
-	m->failed |= r > 0 && status != 0;
+	join(m);
 	return true;
 }
 
@@ -122,8 +132,8 @@ int async_map_update_poll(struct async_map_update *m)
 		return 0;
 	if (m->failed)
 		return -EIO;
-	if (ended)		/* it was killed, or its status is lost: SIGCHLD is ignored */
-		return put_all(m) < 0 ? -EIO : 0;
+	if (ended)
+		return -EIO;	/* taken out again by somebody else */
 	return clock_boot_ns() > m->end_ns ? -ETIMEDOUT : -EAGAIN;
 }
 
@@ -141,8 +151,7 @@ void async_map_update_free(struct async_map_update *m)
 {
 	if (!m)
 		return;
-	while (m->child && waitpid(m->child, NULL, 0) < 0 && errno == EINTR)
-		;
+	join(m);
 	free(m->keys);
 	free(m->fds);
 	vec_fini(&m->puts);

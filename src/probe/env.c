@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "btf/btf_percpu.h"
 #include "btf/btf_root.h"
 #include "btf/kernel_btf.h"
 #include "host/resources.h"
@@ -51,9 +52,11 @@ struct probe_env {
 	struct memory_plan plan;
 	uint32_t wakeup_bytes[RINGS__MAX];
 	unsigned wakeup_pct;
+	bool is_limited;		/* --max-cpu */
 	bool owners;			/* some output names the owners of sockets */
 	size_t mmap_bytes;		/* data of each mmap ring; 0 = not created yet */
 	uint32_t self;			/* own tgid */
+	uint32_t spawner;		/* self if there is none */
 	struct probe_select select;	/* borrowed lists */
 	const struct probe_select *own_select[SONDE_INSTANCES];	/* borrowed; NULL = the common selection */
 	unsigned select_flags[SONDE_INSTANCES];
@@ -256,12 +259,14 @@ int probe_env_new(const struct probe_env_opts *o, struct probe_env **ret, struct
 	libbpf_set_memlock_rlim(RLIM_INFINITY);
 	env->n_cpus = (unsigned)n_cpus;
 	env->self = (uint32_t)getpid();
+	env->spawner = o->spawner ? o->spawner : env->self;
 	env->select = o->select;
 	kernel_names_init(&env->names);
 	env->host_root = copy_root(o->host_root);
 	if (!env->host_root)
 		return err_errno(err, -ENOMEM, "cannot set up the probes");
 	memory_plan_init(&env->plan, env->n_cpus, o->ring_bytes, o->life_ring_bytes);
+	env->is_limited = o->max_cpu_permille > 0;
 	env->wakeup_pct = o->wakeup_pct ? o->wakeup_pct : DEFAULT_WAKEUP_PCT;
 	env->wakeup_bytes[RINGS_BULK] = wakeup_bytes(env->plan.bulk_bytes, env->wakeup_pct);
 	env->wakeup_bytes[RINGS_LIFE] = wakeup_bytes(env->plan.life_bytes, env->wakeup_pct);
@@ -290,6 +295,11 @@ void probe_env_settle(struct probe_env *env)
 void probe_env_set_coop(struct probe_env *env, struct coop *coop)
 {
 	env->coop = coop;
+}
+
+bool probe_env_is_limited(const struct probe_env *env)
+{
+	return env->is_limited;
 }
 
 uint64_t probe_env_scarce_bytes(const struct probe_env *env)
@@ -323,6 +333,13 @@ const struct btf *probe_env_btf(struct probe_env *env)
 		env->btf = btf;
 	env->no_btf = !env->btf;
 	return env->btf;
+}
+
+int probe_env_percpu_distance(struct probe_env *env, const char *from, const char *to, int64_t *ret)
+{
+	const struct btf *btf = probe_env_btf(env);
+
+	return btf ? btf_percpu_distance(btf, from, to, ret) : -ENOENT;
 }
 
 int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind)
@@ -388,6 +405,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 		return r;
 	probe_rodata_set(obj, "sonde_instance", &instance, sizeof(instance));
 	probe_rodata_set(obj, "sonde_self", &env->self, sizeof(env->self));
+	probe_rodata_set(obj, "sonde_spawner", &env->spawner, sizeof(env->spawner));
 	probe_rodata_set(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
 	probe_select_apply(env->select_flags[instance], obj);
 	return 0;
@@ -416,8 +434,8 @@ static int load_aside(struct probe_env *env, struct bpf_object *obj, struct err 
 	bool left;
 	int r;
 
-	if (env->plan.scarce_bytes)	/* leave the memory to the verifier; the next object reads it again */
-		btf__free(TAKE_PTR(env->btf));
+	/* libbpf reads the types again into the same memory, which costs less than twice the memory would */
+	btf__free(TAKE_PTR(env->btf));
 	left = coop_leave(env->coop);
 	if (env->btf_root)
 		btf_root_run(env->btf_root, run_load, &l);

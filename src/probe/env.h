@@ -47,6 +47,8 @@ struct probe_env_opts {
 	struct probe_select select;
 	const char *host_root;		/* --host-root; NULL = "/" */
 	const char *btf;		/* --btf: the running kernel's types (btf/kernel_btf.h); NULL = none */
+	unsigned max_cpu_permille;	/* limit of CPU time (probe/budget/budget.h); 0 = none; the pipeline's */
+	uint32_t spawner;		/* tgid of a process of its own that is excluded, too; 0 = none */
 };
 
 /* Creates rings and ledger, and excludes the calling process in the kernel. -EPERM, -EACCES without the rights. */
@@ -67,6 +69,8 @@ struct ring_reader *probe_env_reader(struct probe_env *env);
 const struct btf *probe_env_btf(struct probe_env *env);
 /* Id of type @name of @kind (BTF_KIND_*) in it, or -ENOENT. Searches all types; the loop runs meanwhile. */
 int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind);
+/* btf_percpu_distance() in it. */
+int probe_env_percpu_distance(struct probe_env *env, const char *from, const char *to, int64_t *ret);
 /* Every probe is attached: frees the memory that only their start needs. */
 void probe_env_settle(struct probe_env *env);
 unsigned probe_env_n_cpus(const struct probe_env *env);	/* possible CPUs */
@@ -137,6 +141,7 @@ void probe_env_hook_failed(struct probe_env *env, const char *hook, const struct
 /* An output names the owners of sockets (probe_ops.wants_owners). */
 void probe_env_want_owners(struct probe_env *env);
 bool probe_env_wants_owners(const struct probe_env *env);
+bool probe_env_is_limited(const struct probe_env *env);	/* by probe_env_opts.max_cpu_permille */
 /* Memory left at the start if below 64 MiB, else 0. Probes reduce their tables then. */
 uint64_t probe_env_scarce_bytes(const struct probe_env *env);
 /* Reports a decision of the probe to the user, in one sentence. */

@@ -92,6 +92,11 @@ static bool row_possible(struct hooks *h, size_t i)
 	struct hook_try *t = &h->tries[i];
 	int args;
 
+	if (row->for_owners && !probe_env_wants_owners(h->env)) {
+		t->state = HOOK_ABSENT;
+		err_set(&t->err, -ENOENT, "no output names the owners of sockets");
+		return false;
+	}
 	if (row->needs && !kernel_has(h->env, row->needs)) {
 		t->state = HOOK_ABSENT;
 		err_set(&t->err, -ENOENT, "this kernel has no %s", row->needs);

@@ -18,6 +18,7 @@
 struct buf;
 struct decoder_ops;
 struct err;
+struct event;
 struct loop;
 struct opt;
 struct opt_strv;
@@ -108,12 +109,22 @@ struct probe_ops {
 	 */
 	int (*control)(struct probe *p, const struct sonde_rec *r);
 	/*
+	 * Gets the events of the probe's own decoder, before filters: findings that its programs need. Optional.
+	 */
+	void (*learn)(struct probe *p, const struct event *ev);
+	/*
 	 * Gets the contents of a ring that the probe added to probe_env_reader() with source PROBE_RAW; may convert
 	 * them to records (probe_env_inject()). A negative return value stops the run. Optional.
 	 */
 	int (*raw)(struct probe *p, const struct ring_rec *r);
 	/* Called about once per second of stream time. Optional. */
 	int (*tick)(struct probe *p, uint64_t now_ns);
+	/*
+	 * --max-cpu (probe/budget/budget.h): from now on it leaves events out, counted as sampled, so that it costs
+	 * about 1/@one_in (1, 2, 4 ... 64) of all its events. Writes a phrase for the user to @ret_what ("recording
+	 * calls in 1/4 of the time"). -ENOTSUP if it cannot leave out any. Optional.
+	 */
+	int (*sample)(struct probe *p, uint32_t one_in, char *ret_what, size_t size);
 	/* Reports failures by source line of its programs, as of the last tick. Optional. */
 	void (*misses)(struct probe *p, probe_miss_fn fn, void *ctx);
 	/*

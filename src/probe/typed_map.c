@@ -17,7 +17,7 @@ struct map_types {
 
 static int add_ledger(const struct map_types *t)
 {
-	int causes = btf__add_array(t->btf, t->u32, t->u64, SONDE_LOST__MAX);
+	int causes = btf__add_array(t->btf, t->u32, t->u64, SONDE_LOST_ROOM);
 	int id = btf__add_struct(t->btf, "sonde_ledger", sizeof(struct sonde_ledger));
 	const struct { const char *name; int type; size_t off; } members[] = {
 		{ "seen", t->u64, offsetof(struct sonde_ledger, seen) },

@@ -11,6 +11,7 @@
 #include "scap/schema.h"
 
 #define ALIGN 4
+#define BLOCK_HEADER 8u	/* number and length */
 
 size_t scap_block_begin(struct buf *out, uint32_t number)
 {
@@ -288,32 +289,66 @@ int scap_block_write_fd(const struct params *row, struct buf *out)
 	return end_entry(out, start);
 }
 
+static char *put(char *p, const void *data, size_t len)
+{
+	return (char *)memcpy(p, data, len) + len;
+}
+
+static char *put_u16(char *p, uint16_t v)
+{
+	return put(p, &v, sizeof(v));
+}
+
+static char *put_u32(char *p, uint32_t v)
+{
+	return put(p, &v, sizeof(v));
+}
+
+static char *put_u64(char *p, uint64_t v)
+{
+	return put(p, &v, sizeof(v));
+}
+
+static char *put_lengths(char *p, const struct params *ev, bool large)
+{
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < ev->n; last = ev->end[i++])
+		p = large ? put_u32(p, ev->end[i] - last) : put_u16(p, (uint16_t)(ev->end[i] - last));
+	return p;
+}
+
+/* The size is known at first: one reservation, and no checks in between. */
 int scap_block_write_event(const struct params *ev, const struct scap_event_head *head, struct buf *out)
 {
 	const struct sec_params *h = ev->head;
 	bool large = h->flags & PARAMS_LARGE, word = h->flags & PARAMS_HAS_WORD;
-	uint32_t bytes = ev->n ? ev->end[ev->n - 1] : 0, last = 0;
-	uint32_t len = EVENT_HEADER + ev->n * (large ? 4 : 2) + bytes;
-	size_t start;
+	uint32_t bytes = ev->n ? ev->end[ev->n - 1] : 0, len = EVENT_HEADER + ev->n * (large ? 4 : 2) + bytes, whole;
+	char *p, *start;
 
 	if (!large && len > UINT16_MAX) {
 		large = true;
 		len += ev->n * 2;
 	}
-	start = scap_block_begin(out, large ? word ? 0x222 : 0x221 : word ? 0x217 : 0x216);
-	add_u16(out, head->cpu);
+	whole = BLOCK_HEADER + (uint32_t)sizeof(head->cpu) + (word ? 4 : 0) + len;
+	whole = ROUND_UP(whole, (uint32_t)ALIGN) + (uint32_t)sizeof(whole);
+	start = buf_reserve(out, whole);
+	if (!start)
+		return buf_error(out);
+	p = put_u32(start, large ? word ? 0x222 : 0x221 : word ? 0x217 : 0x216);
+	p = put_u32(p, whole);
+	p = put_u16(p, head->cpu);
 	if (word)
-		add_u32(out, h->word);
-	buf_add(out, &head->ts_ns, sizeof(head->ts_ns));
-	buf_add(out, &h->tid, sizeof(h->tid));
-	add_u32(out, len);
-	add_u16(out, h->type);
-	add_u32(out, ev->n);
-	for (uint32_t i = 0; i < ev->n; last = ev->end[i++]) {
-		uint32_t one = ev->end[i] - last;
-
-		buf_add(out, &one, large ? sizeof(uint32_t) : sizeof(uint16_t));
-	}
-	buf_add(out, ev->data, bytes);
-	return scap_block_end(out, start);
+		p = put_u32(p, h->word);
+	p = put_u64(p, head->ts_ns);
+	p = put_u64(p, (uint64_t)h->tid);
+	p = put_u32(p, len);
+	p = put_u16(p, h->type);
+	p = put_u32(p, ev->n);
+	p = put_lengths(p, ev, large);
+	p = put(p, ev->data, bytes);
+	memset(p, 0, (size_t)(start + whole - sizeof(whole) - p));
+	put_u32(start + whole - sizeof(whole), whole);
+	buf_commit(out, whole);
+	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "event/params.h"
+#include "scap/frozen.h"
 #include "scap/render.h"
 #include "scap/schema.h"
 #include "scap/state/state.h"
@@ -20,9 +21,12 @@
 static int event_line_of(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct scap_view *v = scap_state_view(ev);
+	struct value kept;
 	struct params p;
 
 	(void)o;
+	if (!v && scap_frozen_line(ev, &kept) == 0)
+		return buf_add(out, kept.str, kept.len);
 	if (!v)
 		return params_of(ev, &p) < 0 ? -EBADMSG : buf_printf(out, "sys.event %u\n", p.head->type);
 	buf_printf(out, "%u ", ev->cpu);

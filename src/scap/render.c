@@ -14,6 +14,7 @@
 
 #define L4_RAW 5
 #define NO_TIMEOUT UINT64_MAX
+#define RESOLVED_BYTES 256	/* of an interpretation without an allocation */
 #define AT_FDCWD_NUM_ (-100)
 
 struct render {
@@ -65,7 +66,7 @@ static void add_number(struct render *r, bool sign)
 	case PF_OCT: buf_printf(r->raw, "%llo", (unsigned long long)u); break;
 	default:
 		if (sign)
-			buf_printf(r->raw, "%lld", (long long)number(r->c, true));
+			buf_add_i64(r->raw, number(r->c, true));
 		else
 			buf_add_u64(r->raw, u);
 	}
@@ -76,7 +77,7 @@ static void add_errno(struct render *r)
 	int64_t v = (int64_t)number(r->c, true);
 	const char *name = v < 0 && v >= -4095 ? strerrorname_np((int)-v) : NULL;
 
-	buf_printf(r->raw, "%lld", (long long)v);
+	buf_add_i64(r->raw, v);
 	if (v < 0 && name)
 		buf_add_str(r->resolved, name);
 }
@@ -182,14 +183,15 @@ static void add_fd(struct render *r)
 	static const char l4[] = { 0, 0, 't', 'u', 'i', 'r' };
 	const char *name = num < 0 && num >= -4095 && num != AT_FDCWD_NUM_ ? strerrorname_np((int)-num) : NULL;
 
-	buf_printf(r->raw, "%lld", (long long)num);
+	buf_add_i64(r->raw, num);
 	if (num == AT_FDCWD_NUM_)
 		buf_add_str(r->resolved, "AT_FDCWD");
 	else if (name)
 		buf_add_str(r->resolved, name);
 	if (!fd)
 		return;
-	buf_printf(r->resolved, "<%c", scap_state_fd_type_char(fd));
+	buf_add_char(r->resolved, '<');
+	buf_add_char(r->resolved, scap_state_fd_type_char(fd));
 	if (fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER && fd->l4 < sizeof(l4) && l4[fd->l4] &&
 	    (fd->role != SCAP_ROLE_NONE || fd->type >= FD_IPV4_SERVER || fd->l4 == L4_RAW))
 		buf_add_char(r->resolved, l4[fd->l4]);
@@ -202,7 +204,7 @@ static void add_pid(struct render *r)
 	int64_t pid = (int64_t)number(r->c, true);
 	const struct scap_thread *t = scap_state_thread(r->v->state, pid);
 
-	buf_printf(r->raw, "%lld", (long long)pid);
+	buf_add_i64(r->raw, pid);
 	if (t && !t->invented)
 		add_text(r->resolved, t->comm);
 }
@@ -443,14 +445,16 @@ int scap_render_param(const struct scap_view *v, unsigned i, const struct scap_r
 
 int scap_render_args(const struct scap_view *v, const struct scap_render_opts *o, struct buf *out)
 {
-	struct buf resolved = { 0 };
+	char memory[RESOLVED_BYTES];
+	struct buf resolved = buf_in(memory, sizeof(memory));
 	uint16_t type = v->p.head->type;
 
 	if (type == SCAP_GENERIC_E || type == SCAP_GENERIC_X)
 		return 0;
 	for (unsigned i = 0; i < v->p.n && i < v->info->n_params; i++) {
 		buf_reset(&resolved);
-		buf_printf(out, "%s=", v->info->params[i].name);
+		buf_add_str(out, v->info->params[i].name);
+		buf_add_char(out, '=');
 		scap_render_param(v, i, o, out, &resolved);
 		if (resolved.len) {
 			buf_add_char(out, '(');

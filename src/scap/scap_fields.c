@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "scap/block.h"
+#include "scap/frozen.h"
 #include "scap/scap_fields_id.h"
 
 #define NS_PER_S 1000000000u
@@ -249,13 +250,13 @@ static int get_time(const struct scap_view *v, enum field_id w, struct value *re
 	switch (w) {
 	case SF_RAWTIME: return scap_value_uint(ret, v->ts_ns);
 	case SF_RAWTIME_S: return scap_value_uint(ret, v->ts_ns / NS_PER_S);
-	case SF_RAWTIME_NS: return scap_value_uint(ret, v->ts_ns % NS_PER_S);
-	case SF_RELTIME: return scap_value_uint(ret, reltime_ns(v));
+	case SF_RAWTIME_NS: return scap_value_fraction(ret, v->ts_ns % NS_PER_S);
+	case SF_RELTIME: return scap_value_fraction(ret, reltime_ns(v));
 	case SF_RELTIME_S: return scap_value_uint(ret, reltime_ns(v) / NS_PER_S);
-	case SF_RELTIME_NS: return scap_value_uint(ret, reltime_ns(v) % NS_PER_S);
+	case SF_RELTIME_NS: return scap_value_fraction(ret, reltime_ns(v) % NS_PER_S);
 	case SF_DELTATIME: return scap_value_ns(ret, v->delta_ns);
 	case SF_DELTATIME_S: return scap_value_uint(ret, v->delta_ns / NS_PER_S);
-	case SF_DELTATIME_NS: return scap_value_uint(ret, v->delta_ns % NS_PER_S);
+	case SF_DELTATIME_NS: return scap_value_fraction(ret, v->delta_ns % NS_PER_S);
 	default: return -ENOENT;
 	}
 }
@@ -295,6 +296,7 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	case SF_BUFFER: return get_buffer(v, f, ret);
 	case SF_BUFLEN: return get_buflen(v, ret);
 	case SF_RES: return get_res(v, ret);
+	case SF_ERROR: return result(v, &res) && res < 0 ? get_res(v, ret) : -ENOENT;
 	case SF_RAWRES: return result(v, &res) ? scap_value_int(ret, res) : -ENOENT;
 	case SF_LATENCY: return get_latency(v, ret);
 	case SF_WAIT_LATENCY: return v->info->flags & SCAP_WAITS ? get_latency(v, ret) : -ENOENT;
@@ -314,7 +316,7 @@ int scap_fields_get(const struct event *ev, const struct field *f, struct value 
 	const struct scap_view *v = scap_state_view(ev);
 
 	if (!v)
-		return -ENOENT;
+		return scap_frozen_get(ev, f, ret);
 	if (f->off == SF_UNTOLD)
 		return -ENOENT;
 	if (f->off >= SF__MORE)

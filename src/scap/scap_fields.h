@@ -9,7 +9,7 @@
 
 #include "event/event.h"
 
-#define SCAP_N_FIELDS 188
+#define SCAP_N_FIELDS 192
 extern const struct field scap_fields[SCAP_N_FIELDS];
 
 /* desc->get of sys.event. Strings are borrowed and last for a few more calls. */

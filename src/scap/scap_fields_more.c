@@ -84,7 +84,7 @@ static int get_latency_part(const struct scap_view *v, enum field_id w, struct v
 	if (w == SF_LATENCY_S)
 		return scap_value_uint(ret, ns / NS_PER_S);
 	if (w == SF_LATENCY_NS)
-		return scap_value_uint(ret, ns % NS_PER_S);
+		return scap_value_fraction(ret, ns % NS_PER_S);
 	b = scap_state_scratch(v->state);
 	value_text(&(struct value){ .kind = VAL_UINT, .u = ns, .ns = true }, b);
 	return scap_value_buf(ret, b);

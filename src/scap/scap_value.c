@@ -14,6 +14,12 @@ int scap_value_uint(struct value *ret, uint64_t u)
 	return 0;
 }
 
+int scap_value_fraction(struct value *ret, uint64_t ns)
+{
+	*ret = (struct value){ .kind = VAL_UINT, .u = ns, .padded = true };
+	return 0;
+}
+
 int scap_value_int(struct value *ret, int64_t i)
 {
 	*ret = (struct value){ .kind = VAL_INT, .i = i };

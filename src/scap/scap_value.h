@@ -14,6 +14,7 @@ struct scap_str;
 struct value;
 
 int scap_value_uint(struct value *ret, uint64_t u);
+int scap_value_fraction(struct value *ret, uint64_t ns);	/* shown with nine digits */
 int scap_value_int(struct value *ret, int64_t i);
 int scap_value_ns(struct value *ret, uint64_t u);
 int scap_value_bool(struct value *ret, bool b);

@@ -10,10 +10,15 @@
 #include "sinks/sink.h"
 
 struct json_state {
-	struct time_text time;
-	struct buf line;
+	struct json_line json;
 	struct json_names names;
 };
+
+/* A replay gets the names of all stacks at its end. */
+static bool waits(const struct sink *s)
+{
+	return s->opts->wait && !s->opts->follows;
+}
 
 /* With symbol names: lines wait, so that each file is queried once for all of them. */
 static int json_event_named(struct sink *s, const struct event *ev)
@@ -25,8 +30,8 @@ static int json_event_named(struct sink *s, const struct event *ev)
 	st->names.sym = s->opts->sym;
 	if (!st->names.since_ns)
 		st->names.since_ns = now_ns;
-	r = json_line(&st->time, ev, &st->names, s->opts->line.hex, &st->names.text);
-	if (r >= 0 && json_names_due(&st->names, now_ns))
+	r = json_line(&st->json, ev, &st->names, s->opts->line.hex, &st->names.text);
+	if (r >= 0 && json_names_due(&st->names, now_ns, waits(s)))
 		r = json_names_write(&st->names, s->out);
 	return r;
 }
@@ -38,16 +43,18 @@ static int json_event(struct sink *s, const struct event *ev)
 
 	if (s->opts->sym)
 		return json_event_named(s, ev);
-	buf_reset(&st->line);
-	r = json_line(&st->time, ev, NULL, s->opts->line.hex, &st->line);
-	return r < 0 ? r : outfile_record(s->out, st->line.data, st->line.len);
+	r = json_line(&st->json, ev, NULL, s->opts->line.hex, outfile_begin(s->out));
+	if (r >= 0)
+		return outfile_end(s->out);
+	outfile_cancel(s->out);
+	return r;
 }
 
 static int json_flush(struct sink *s)
 {
 	struct json_state *st = s->state;
 
-	return json_names_due(&st->names, clock_boot_ns()) ? json_names_write(&st->names, s->out) : 0;
+	return json_names_due(&st->names, clock_boot_ns(), waits(s)) ? json_names_write(&st->names, s->out) : 0;
 }
 
 static int json_state_close(struct sink *s)
@@ -56,7 +63,7 @@ static int json_state_close(struct sink *s)
 	int r = st->names.since_ns ? json_names_write(&st->names, s->out) : 0;
 
 	json_names_fini(&st->names);
-	buf_fini(&st->line);
+	json_line_fini(&st->json);
 	return r;
 }
 

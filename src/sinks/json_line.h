@@ -19,6 +19,8 @@
 
 #include <stdbool.h>
 
+#include "event/json.h"
+#include "sinks/json_parts.h"
 #include "sinks/time_text.h"
 
 struct buf;
@@ -27,12 +29,27 @@ struct json_names;
 
 #define JSON_LINE_VERSION 1
 
+#define JSON_LINE_TYPES 64	/* a power of two */
+
+struct json_type {
+	struct json_keys keys;	/* of its fields; desc NULL: unused */
+	struct buf head;	/* the members "v" and "type" */
+};
+
+/* Shared by the lines of a stream. Zeroed at first; json_line_fini() releases it. */
+struct json_line {
+	struct time_text time;
+	struct json_type types[JSON_LINE_TYPES]; /* by number */
+	struct json_parts heads, procs, places;
+};
+
 /*
  * Appends the object and a newline. @names: leave holes for user stacks (@out is its text then); NULL = addresses.
  * @with_bytes: packet data too. 0 or -ENOMEM.
  */
-int json_line(struct time_text *t, const struct event *ev, struct json_names *names, bool with_bytes,
+int json_line(struct json_line *l, const struct event *ev, struct json_names *names, bool with_bytes,
 	      struct buf *out);
+void json_line_fini(struct json_line *l);
 
 /* True for the member names above: no field of a type may have one as its key. */
 bool json_line_reserves(const char *key);

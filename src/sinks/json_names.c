@@ -17,6 +17,7 @@
 
 #define WAIT_NS 1000000000ull
 #define WAIT_BYTES (4u << 20)
+#define WAIT_REPLAY_BYTES (512u << 20)
 
 int json_names_leave(struct json_names *n, const struct event *ev)
 {
@@ -37,8 +38,10 @@ int json_names_leave(struct json_names *n, const struct event *ev)
 	return 0;
 }
 
-bool json_names_due(const struct json_names *n, uint64_t now_ns)
+bool json_names_due(const struct json_names *n, uint64_t now_ns, bool replay)
 {
+	if (replay)
+		return n->text.len > WAIT_REPLAY_BYTES;
 	return n->since_ns && (n->text.len > WAIT_BYTES || now_ns - n->since_ns > WAIT_NS);
 }
 
@@ -74,7 +77,7 @@ static int fill(const struct json_names *n, struct buf *out)
 		return -ENOMEM;
 	for (size_t i = 0; i < n->holes.len; i++)
 		q[i] = n->holes.items[i].what;
-	sym_frames(n->sym, q, n->holes.len, f); /* unresolved frames stay without a name */
+	sym_stack_frames(n->sym, q, n->holes.len, f); /* unresolved frames stay without a name */
 	for (size_t i = 0; i < n->holes.len; i++) {
 		const struct json_hole *h = &n->holes.items[i];
 

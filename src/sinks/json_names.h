@@ -34,8 +34,11 @@ struct json_names {
 /* Appends placeholders for the user stack of @ev to n->text. */
 int json_names_leave(struct json_names *n, const struct event *ev);
 
-/* Should the waiting lines be written? @now_ns: CLOCK_BOOTTIME. */
-bool json_names_due(const struct json_names *n, uint64_t now_ns);
+/*
+ * Should the waiting lines be written? @now_ns: CLOCK_BOOTTIME. A replay (@replay) waits until memory is short,
+ * because a recording has the names at its end.
+ */
+bool json_names_due(const struct json_names *n, uint64_t now_ns, bool replay);
 
 /* Fills in the names and writes each line. 0, -ENOMEM or the write's error. */
 int json_names_write(struct json_names *n, struct outfile *out);

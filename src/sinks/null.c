@@ -12,8 +12,8 @@
 static int write_ledger(struct sink *s, const struct event *ev)
 {
 	_cleanup_(buf_fini) struct buf line = { 0 };
-	struct time_text time = { 0 };
-	int r = json_line(&time, ev, NULL, false, &line);
+	_cleanup_(json_line_fini) struct json_line json = { 0 };
+	int r = json_line(&json, ev, NULL, false, &line);
 
 	return r < 0 ? r : outfile_record(s->out, line.data, line.len);
 }

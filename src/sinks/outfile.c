@@ -23,21 +23,26 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "sinks/outfile_gzip.h"
 
 #define FLUSH_BYTES (64u << 10)
 
 struct outfile {
+	const char *peer;	/* borrowed */
 	int fd;			/* -1 = memory only */
 	bool own_fd;
 	bool regular, tty;
 	char *name;		/* owned */
 	struct buf buf;		/* whole records to be written; in memory mode, all records */
 	VEC(size_t) ends;	/* end offset of each record in buf */
+	size_t begun;		/* offset of the record that outfile_begin() began */
 	uint64_t start;		/* file offset of our first byte */
 	uint64_t written;	/* bytes of whole records in the file */
 	uint64_t dropped;	/* records */
 	uint64_t torn;		/* bytes of a partial record that could not be removed */
 	int error;		/* first error, negative errno */
+	struct outfile_gzip *gzip; /* owned; NULL = records are written as they are */
+	struct buf packed;	/* scratch: a record, compressed */
 	outfile_put_fn put;	/* receives the records; NULL = write to fd or keep in memory */
 	void *put_ctx;
 };
@@ -49,6 +54,8 @@ void outfile_free(struct outfile *f)
 	if (f->own_fd)
 		close(f->fd);
 	buf_fini(&f->buf);
+	outfile_gzip_free(f->gzip);
+	buf_fini(&f->packed);
 	vec_fini(&f->ends);
 	free(f->name);
 	free(f);
@@ -179,6 +186,24 @@ int outfile_open_mem(struct outfile **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+int outfile_open_name(const char *name, struct outfile **ret)
+{
+	*ret = outfile_new(name);
+	return *ret ? 0 : -ENOMEM;
+}
+
+int outfile_use_gzip(struct outfile *f)
+{
+	if (!f->gzip)
+		f->gzip = outfile_gzip_new();
+	return f->gzip ? 0 : -ENOMEM;
+}
+
+void outfile_count_dropped(struct outfile *f, uint64_t n)
+{
+	f->dropped += n;
+}
+
 int outfile_open_remote(const char *name, outfile_put_fn put, void *ctx, struct outfile **ret)
 {
 	struct outfile *f = outfile_new(name);
@@ -194,6 +219,16 @@ int outfile_open_remote(const char *name, outfile_put_fn put, void *ctx, struct 
 bool outfile_is_remote(const struct outfile *f)
 {
 	return f->put;
+}
+
+void outfile_set_peer(struct outfile *f, const char *text)
+{
+	f->peer = text;
+}
+
+const char *outfile_peer(const struct outfile *f)
+{
+	return f->peer;
 }
 
 /*
@@ -270,11 +305,21 @@ static size_t whole_records(const struct outfile *f, size_t done, size_t *ret_en
 	return n;
 }
 
+/* Appends the bytes that zlib still holds to the last record. */
+static void drain(struct outfile *f)
+{
+	if (f->gzip && !f->error && f->fd >= 0)
+		f->error = outfile_gzip_flush(f->gzip, &f->buf);
+	if (f->gzip && f->ends.len)
+		f->ends.items[f->ends.len - 1] = f->buf.len;
+}
+
 int outfile_flush(struct outfile *f)
 {
 	size_t done, whole, n;
 	int r;
 
+	drain(f);
 	if (f->error || f->fd < 0 || !f->buf.len)
 		return f->error;
 	r = write_all(f, f->buf.data, f->buf.len, &done);
@@ -291,30 +336,54 @@ int outfile_flush(struct outfile *f)
 	return r;
 }
 
-int outfile_record(struct outfile *f, const void *data, size_t len)
+struct buf *outfile_begin(struct outfile *f)
 {
-	return outfile_batch(f, data, len, 1);
+	f->begun = f->buf.len;
+	return &f->buf;
 }
 
-int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n)
+void outfile_cancel(struct outfile *f)
+{
+	f->buf.len = f->begun;
+	f->buf.error = 0;	/* of this record; a smaller one may fit */
+}
+
+/* Hands the record over and takes it out of the buffer. */
+static int put_record(struct outfile *f, size_t n)
+{
+	const size_t len = f->buf.len - f->begun;
+	int r = f->put(f->put_ctx, f->buf.data + f->begun, len, n);
+
+	f->written += r < 0 ? 0 : len;
+	outfile_cancel(f);
+	return r;
+}
+
+/* Replaces the record by its compressed bytes. */
+static int pack(struct outfile *f)
 {
 	int r;
 
-	if (f->error)
-		return f->error;
-	if (!len)
+	buf_reset(&f->packed);
+	r = outfile_gzip_add(f->gzip, f->buf.data + f->begun, f->buf.len - f->begun, &f->packed);
+	f->buf.len = f->begun;
+	return r < 0 ? r : buf_add(&f->buf, f->packed.data, f->packed.len);
+}
+
+static int end_record(struct outfile *f, size_t n)
+{
+	int r = f->error ? f->error : buf_error(&f->buf);
+
+	if (r >= 0 && f->buf.len == f->begun)
 		return 0;
-	if (f->put) {
-		r = f->put(f->put_ctx, data, len, n);
-		f->written += r < 0 ? 0 : len;
-		return r;
-	}
-	r = vec_grow(&f->ends);
-	if (r < 0)
-		return r;
-	r = buf_add(&f->buf, data, len);
+	if (r >= 0 && f->put)
+		return put_record(f, n);
+	if (r >= 0 && f->gzip)
+		r = pack(f);
+	if (r >= 0)
+		r = vec_grow(&f->ends);
 	if (r < 0) {
-		f->buf.error = 0;	/* the record was not added; a smaller one may fit */
+		outfile_cancel(f);
 		return r;
 	}
 	if (f->fd < 0)
@@ -323,9 +392,37 @@ int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n)
 	return f->buf.len >= FLUSH_BYTES ? outfile_flush(f) : 0;
 }
 
+int outfile_end(struct outfile *f)
+{
+	return end_record(f, 1);
+}
+
+int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n)
+{
+	buf_add(outfile_begin(f), data, len);
+	return end_record(f, n);
+}
+
+int outfile_record(struct outfile *f, const void *data, size_t len)
+{
+	return outfile_batch(f, data, len, 1);
+}
+
+/* The end of the compressed stream, as a record of its own. */
+static int end_gzip(struct outfile *f)
+{
+	struct outfile_gzip *z = TAKE_PTR(f->gzip);
+	int r = outfile_gzip_end(z, outfile_begin(f));
+
+	outfile_gzip_free(z);
+	return r < 0 ? r : outfile_end(f);
+}
+
 int outfile_close(struct outfile *f)
 {
-	int r = outfile_flush(f);
+	int e = f->gzip ? end_gzip(f) : 0, r = outfile_flush(f);
+
+	r = r < 0 ? r : e;
 
 	/* Some file systems report write errors only on close. */
 	if (f->own_fd && close(TAKE_FD(f->fd)) < 0 && r == 0)

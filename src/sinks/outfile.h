@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct err;
 struct outfile;
 
@@ -32,6 +33,9 @@ int outfile_open_fd(int fd, const char *name, struct outfile **ret, struct err *
  */
 int outfile_open_below(int dir_fd, const char *name);
 int outfile_open_mem(struct outfile **ret);		/* for tests: outfile_mem() returns the bytes */
+/* For a sink that writes a directory itself: only the name counts. */
+int outfile_open_name(const char *name, struct outfile **ret);
+void outfile_count_dropped(struct outfile *f, uint64_t n);	/* by that sink */
 /*
  * Passes whole records to @put, which must copy them, with the number of items each represents. @put handles its own
  * errors. @name: for messages.
@@ -39,6 +43,12 @@ int outfile_open_mem(struct outfile **ret);		/* for tests: outfile_mem() returns
 typedef int (*outfile_put_fn)(void *ctx, const void *data, size_t len, size_t n);
 int outfile_open_remote(const char *name, outfile_put_fn put, void *ctx, struct outfile **ret);
 bool outfile_is_remote(const struct outfile *f);
+/* The answer in which the server describes itself, for the sink; borrowed. NULL = nothing. */
+void outfile_set_peer(struct outfile *f, const char *text);
+const char *outfile_peer(const struct outfile *f);
+
+/* From now on what is written is a gzip stream. 0 or -ENOMEM. */
+int outfile_use_gzip(struct outfile *f);
 
 void outfile_free(struct outfile *f);			/* NULL is allowed; discards unflushed bytes */
 
@@ -47,6 +57,14 @@ void outfile_free(struct outfile *f);			/* NULL is allowed; discards unflushed b
  * this record only.
  */
 int outfile_record(struct outfile *f, const void *data, size_t len);
+
+/*
+ * The same without a copy: the caller appends the record to the buffer that begin() returns, to be complete with
+ * end(), or left out with cancel(). Nothing else may be written in between.
+ */
+struct buf *outfile_begin(struct outfile *f);
+int outfile_end(struct outfile *f);
+void outfile_cancel(struct outfile *f);
 
 int outfile_batch(struct outfile *f, const void *data, size_t len, size_t n); /* as above, a record of @n items */
 

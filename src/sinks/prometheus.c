@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters in Prometheus' text format 0.0.4: one sample per total (FIELD_TOTAL) and set of labels (FIELD_LABEL) of
- * each event type. Writes the latest values at the end, sorted, so equal runs give equal files.
+ * Metrics in Prometheus' text format 0.0.4: one sample per total (FIELD_TOTAL) and set of labels (FIELD_LABEL) of
+ * each event type, sorted; then the series of tables/metrics.def. Written at the end.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,10 +11,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "base/str.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "metrics/metrics.h"
+#include "metrics/metrics_text.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/wire.h"
@@ -29,34 +30,21 @@ struct sample {
 struct prometheus {
 	struct map by_key;	/* hash of type, field and labels -> index in samples + 1 */
 	VEC(struct sample) samples;
+	struct metrics *metrics;	/* owned; NULL = no event types are registered */
+	bool refused;			/* events had no room */
 	struct buf labels, out;
 };
 
 static int prometheus_open(struct sink *s, struct err *err)
 {
+	const struct metrics_opts o = { .families = metrics_table_own(), .idle_ns = UINT64_MAX };
 	struct prometheus *st = s->state;
 
-	(void)err;
 	map_init(&st->by_key, sizeof(uint64_t), sizeof(size_t));
-	return 0;
+	return s->opts->reg ? metrics_new(&o, s->opts->reg, &st->metrics, err) : 0;
 }
 
 /* ---- labels ---- */
-
-/* Escapes for text, whose backslashes are then doubled for the label. */
-static void put_escaped(struct buf *out, const char *text, size_t len)
-{
-	_cleanup_(buf_fini) struct buf plain = { 0 };
-
-	str_escape_buf(&plain, text, len);
-	for (size_t i = 0; i < plain.len; i++) {
-		if (plain.data[i] == '"' || plain.data[i] == '\\')
-			buf_add_char(out, '\\');
-		buf_add_char(out, plain.data[i]);
-	}
-	if (buf_error(&plain))
-		out->error = buf_error(&plain);
-}
 
 static void begin_label(struct buf *out, const char *key)
 {
@@ -71,12 +59,12 @@ static void put_label(const struct event *ev, const struct field *f, struct buf 
 		return;
 	begin_label(out, event_field_key(f));
 	if (v.kind == VAL_STR) {
-		put_escaped(out, v.str, v.len);
+		metrics_text_escape(out, v.str, v.len);
 	} else {
 		_cleanup_(buf_fini) struct buf text = { 0 };
 
 		value_text(&v, &text);
-		put_escaped(out, text.data ? text.data : "", text.len);
+		metrics_text_escape(out, text.data ? text.data : "", text.len);
 	}
 	buf_add_char(out, '"');
 }
@@ -90,7 +78,7 @@ static void put_netns(const struct event *ev, struct buf *out)
 		return;
 	begin_label(out, "netns");
 	if (name)
-		put_escaped(out, name, strlen(name));
+		metrics_text_escape(out, name, strlen(name));
 	else
 		buf_printf(out, "%" PRIu32, ev->keys.netns);
 	buf_add_char(out, '"');
@@ -152,6 +140,11 @@ static int prometheus_event(struct sink *s, const struct event *ev)
 	struct prometheus *st = s->state;
 	bool labelled = false;
 	int r = 0;
+
+	if (st->metrics && metrics_take(st->metrics, ~0u, ev) < 0) { /* the others go on; the end says how many */
+		outfile_count_dropped(s->out, 1);
+		st->refused = true;
+	}
 
 	for (uint16_t i = 0; r >= 0 && i < ev->desc->n_fields; i++) {
 		const struct field *f = &ev->desc->fields[i];
@@ -217,20 +210,23 @@ static int prometheus_close(struct sink *s)
 	if (st->samples.len)
 		qsort(st->samples.items, st->samples.len, sizeof(*st->samples.items), by_name);
 	put_samples(st, &st->out);
+	if (st->metrics)
+		metrics_text(st->metrics, false, &st->out);
 	r = buf_error(&st->out);
 	if (r >= 0 && st->out.len)
 		r = outfile_record(s->out, st->out.data, st->out.len);
 	for (size_t i = 0; i < st->samples.len; i++)
 		free(st->samples.items[i].labels);
 	vec_fini(&st->samples);
+	metrics_free(st->metrics);
 	map_fini(&st->by_key);
 	buf_fini(&st->labels);
 	buf_fini(&st->out);
-	return r;
+	return r < 0 ? r : st->refused ? -ENOMEM : 0;
 }
 
 const struct sink_ops prometheus_sink = {
-	.name = "prometheus", .summary = "counters in Prometheus' text format, at the end", .suffix = ".prom",
-	.flags = SINK_AT_CLOSE, .shows = "counters", .state_size = sizeof(struct prometheus), .open = prometheus_open,
+	.name = "prometheus", .summary = "metrics in Prometheus' text format, at the end", .suffix = ".prom",
+	.flags = SINK_AT_CLOSE, .state_size = sizeof(struct prometheus), .open = prometheus_open,
 	.event = prometheus_event, .close = prometheus_close,
 };

@@ -5,16 +5,17 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/buf.h"
+#include "base/crc32.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
 #include "sonde/rec.h"
 
 struct rec {
-	struct buf frame;
+	struct crc32_prefix prefix;
 	bool started;
 };
 
@@ -32,7 +33,7 @@ static int write_header(struct sink *s, const struct sonde_rec *first)
 		h.page_size = host.page_size;
 		memcpy(h.release, host.release, sizeof(h.release) - 1);
 	}
-	h.crc = (uint32_t)crc32(0, (const void *)&h, offsetof(struct sonde_rec_file, crc));
+	h.crc = crc32_add(0, &h, offsetof(struct sonde_rec_file, crc));
 	return outfile_record(s->out, &h, sizeof(h));
 }
 
@@ -50,30 +51,28 @@ static int start(struct sink *s, const struct sonde_rec *first)
 
 static int rec_record(struct sink *s, const struct sonde_rec *r)
 {
-	struct rec *st = s->state;
+	static const char zeros[SONDE_REC_ALIGN];
 	struct sonde_rec_frame f = { .len = r->len };
+	struct rec *st = s->state;
 	int ret = start(s, r);
+	struct buf *out;
 
 	if (ret < 0)
 		return ret;
 	if (f.len < sizeof(*r) || f.len > SONDE_REC_MAX_BYTES)
 		return -EMSGSIZE;
-	f.crc = (uint32_t)crc32(crc32(0, (const void *)&f.len, sizeof(f.len)), (const void *)r, f.len);
-	buf_reset(&st->frame);
-	buf_add(&st->frame, &f, sizeof(f));
-	buf_add(&st->frame, r, f.len);
-	ret = buf_align(&st->frame, SONDE_REC_ALIGN);
-	return ret < 0 ? ret : outfile_record(s->out, st->frame.data, st->frame.len);
+	f.crc = crc32_prefixed(&st->prefix, f.len, r, f.len);
+	out = outfile_begin(s->out);
+	buf_add(out, &f, sizeof(f));
+	buf_add(out, r, f.len);
+	buf_add(out, zeros, ROUND_UP(f.len, (uint32_t)SONDE_REC_ALIGN) - f.len);
+	return outfile_end(s->out);
 }
 
 /* A recording may be empty, but has a header. */
 static int rec_close(struct sink *s)
 {
-	struct rec *st = s->state;
-	int r = start(s, NULL);
-
-	buf_fini(&st->frame);
-	return r;
+	return start(s, NULL);
 }
 
 const struct sink_ops rec_sink = {

@@ -36,10 +36,10 @@ struct scap {
 	int64_t list_tid;
 	int64_t clock_offset_ns;
 	struct map told;	/* with a filter: threads in the file; int64_t tid -> uint8_t */
-	struct map told_files;	/* with a filter: struct fd_key -> hash of the name */
+	struct map told_files;	/* struct fd_key -> told_as() */
 	struct map told_containers; /* with a filter: hash of the id -> uint8_t */
-	uint64_t told_ns;	/* time of the event being introduced */
-	uint16_t told_cpu;
+	uint64_t reported_ns;	/* time of the event being introduced */
+	uint16_t reported_cpu;
 	bool started, has_rows, has_machine;
 };
 
@@ -248,12 +248,12 @@ static int keep_row(struct sink *s, const void *data, uint32_t len, uint16_t typ
 static int write_event(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
 	const struct scap_event_head head = { .ts_ns = ts_ns, .cpu = cpu };
-	struct scap *st = s->state;
-	int r;
+	int r = scap_block_write_event(p, &head, outfile_begin(s->out));
 
-	buf_reset(&st->block);
-	r = scap_block_write_event(p, &head, &st->block);
-	return r < 0 ? r : outfile_record(s->out, st->block.data, st->block.len);
+	if (r >= 0)
+		return outfile_end(s->out);
+	outfile_cancel(s->out);
+	return r;
 }
 
 #define IMAGE_PARAMS 20	/* parameters of clone and execve events that sysdig 0.29 expects, even of failed calls */
@@ -385,27 +385,38 @@ static int on_announced(void *ctx, const struct params_out *ev)
 	r = params_write(ev, &st->text);
 	if (r >= 0)
 		r = params_read(st->text.data, st->text.len, &p);
-	return r < 0 ? r : write_event(s, &p, st->told_ns, st->told_cpu);
+	return r < 0 ? r : write_event(s, &p, st->reported_ns, st->reported_cpu);
 }
 
-/* Introduces a descriptor before its use if the filter dropped the call that opened it. */
+/* Did no call or row tell what the event's descriptor is? */
+static bool is_from_kernel(const struct scap_view *v)
+{
+	return v->fd && v->fd->flags & SCAP_FD_FROM_KERNEL;
+}
+
+static uint64_t told_as(const struct scap_view *v, const struct scap_str *name)
+{
+	return is_from_kernel(v) ? v->fd->serial : map_hash(name->data, name->len);
+}
+
+/* Introduces a descriptor before its use if the file lacks the call that opened it. */
 static int tell_file(struct sink *s, const struct scap_view *v)
 {
 	const struct scap_str *name = v->fd ? v->fd->name : NULL;
 	struct scap *st = s->state;
 	struct fd_key key = { v->process->tid, v->fd_num };
-	uint64_t hash, *told;
+	uint64_t as, *told;
 	bool is_new, leaves = v->p.head->type & 1;
 
-	if (!name || (leaves && !(v->info->flags & SCAP_CREATES_FD)))
+	if (!name || (leaves && (!(v->info->flags & SCAP_CREATES_FD) || is_from_kernel(v))))
 		return 0;
-	hash = map_hash(name->data, name->len);
+	as = told_as(v, name);
 	told = map_add(&st->told_files, &key, &is_new);
 	if (!told)
 		return -ENOMEM;
-	if (!is_new && *told == hash)
+	if (!is_new && *told == as)
 		return 0;
-	*told = hash;
+	*told = as;
 	if (leaves)
 		return 0;	/* the event introduces it */
 	return scap_state_announce_file(v->state, v->process, v->fd_num, v->fd, on_announced, s);
@@ -456,35 +467,38 @@ static int tell_thread(struct sink *s, const struct event *ev)
 	}
 	if (!map_add(&st->told, &v->thread->tid, &is_new))
 		return -ENOMEM;
-	st->told_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
-	st->told_cpu = ev->cpu;
+	st->reported_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	st->reported_cpu = ev->cpu;
 	r = filtered ? tell_container(s, v) : 0;
 	if (r >= 0 && is_new)
 		r = scap_state_announce(v->state, v->thread, on_announced, s);
 	if (v->p.head->type == SCAP_PROCEXIT_1_E)
 		map_remove(&st->told, &v->thread->tid);
-	return r < 0 || !filtered ? r : tell_file(s, v);
+	return r < 0 || (!filtered && !is_from_kernel(v)) ? r : tell_file(s, v);
 }
 
 static int scap_event(struct sink *s, const struct event *ev)
 {
-	struct params p;
+	struct scap *st = s->state;
+	struct params own;
+	const struct params *p = ev->view ? &ev->view->p : &own;
+	const uint64_t at_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
 	int r;
 
-	if (ev->desc->class != EVENT_DATA || params_of(ev, &p) < 0)
+	if (ev->desc->class != EVENT_DATA || (!ev->view && params_of(ev, &own) < 0))
 		return 0;
-	((struct scap *)s->state)->clock_offset_ns = ev->clock_offset_ns;
+	st->clock_offset_ns = ev->clock_offset_ns;
 	r = start(s, ev->view ? ev->view->state : NULL);
-	if (r >= 0 && ev->view && ((s->opts && s->opts->pass) || !((struct scap *)s->state)->has_machine))
+	if (r >= 0 && ev->view && ((s->opts && s->opts->pass) || !st->has_machine))
 		r = tell_thread(s, ev);
 	if (r < 0)
 		return r;
 	/* Do not rewrite events of a capture: its writer chose them. */
-	if (!((struct scap *)s->state)->has_machine && is_new_call(&p))
-		return write_new_call(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
-	if (p.n == 1 && makes_image(p.head->type))
-		return write_failed_image(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
-	return write_event(s, &p, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->cpu);
+	if (!st->has_machine && is_new_call(p))
+		return write_new_call(s, p, at_ns, ev->cpu);
+	if (p->n == 1 && makes_image(p->head->type))
+		return write_failed_image(s, p, at_ns, ev->cpu);
+	return write_event(s, p, at_ns, ev->cpu);
 }
 
 /* A capture without events still needs its tables. */

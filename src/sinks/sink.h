@@ -18,12 +18,19 @@ struct outfile;
 struct registry;
 struct sonde_rec;
 struct stack_view;
+struct store_writer_opts;
 struct sym;
 
 #define SINK_BINARY 1u		/* never to a terminal */
 #define SINK_AT_CLOSE 2u	/* writes at the end only */
 #define SINK_RAW 4u		/* takes records instead of events */
 #define SINK_META 8u		/* takes EVENT_META regardless of `needs` */
+#define SINK_FOLDER 16u		/* its file is a directory, which it writes itself: sink->out has only the name */
+#define SINK_NO_FILE 32u	/* a command's own, without a file: never rotated */
+#define SINK_BLOCKS 64u		/* to a URL it writes blocks (clickhouse/clickhouse_block.h) */
+
+#define SINK_PCAP_COOKED 1u	/* of sink_opts.pcap: LINKTYPE_LINUX_SLL2 in place of each link layer */
+#define SINK_PCAP_NANO 2u	/* times in ns */
 
 #define SINK_SHOWS_STACKS "stacks"
 
@@ -32,6 +39,9 @@ struct sink_rotation {
 	uint64_t bytes, every_ns, events;
 	uint32_t files;		/* then overwrite the first */
 	bool like_tcpdump;	/* file names and `files` as in tcpdump's -C, -G and -W */
+	/* Called with the name of each full file, when it is closed; may be NULL. */
+	void (*closed)(void *ctx, const char *name);
+	void *closed_ctx;
 };
 
 /* Properties of the run; borrowed for the sink's life. */
@@ -46,14 +56,28 @@ struct sink_opts {
 	const struct core_host *host;	/* recorded host, filled in once known; may be NULL */
 	struct sym *sym;		/* symbolizer for stacks; NULL = not requested */
 	bool wait;			/* replay: wait for slow readers instead of losing events */
+	bool follows;			/* the replay has no end: names of stacks cannot wait for it */
 	bool process_blocks;		/* pcapng: also write a block per process */
+	unsigned pcap;			/* pcap: SINK_PCAP_* */
+	bool gzip;			/* files of a SINK_BINARY format are compressed */
+	bool both_sides;		/* OTLP: spans of calls to databases also from the database's side */
 	const struct stack_view *stack;	/* stack format; NULL = default of the output format */
 	uint64_t *left_out;		/* most samples dropped for lack of memory, set on close; may be NULL */
 	/* The user's selection, for formats with tables; NULL = everything. */
 	bool (*pass)(void *ctx, const struct event *ev);
 	void *pass_ctx;
 	struct sink_rotation rotate;
+	const struct store_writer_opts *store;	/* limits of -o store; NULL = none */
+	unsigned redact;		/* REDACT_* (event/redact/redact.h) that a SINK_RAW does not get */
 	void *ctx;			/* for a command's own sink */
+};
+
+/* Records that a sink in parts gets around the stream, so that each part is readable alone. */
+enum sink_part {
+	SINK_PART_STREAM,
+	SINK_PART_NAMES,	/* names of the part that ends, and ledgers */
+	SINK_PART_STATE,	/* the part ended: state at the start of the next one */
+	SINK_PART__MAX,
 };
 
 struct sink {
@@ -72,12 +96,24 @@ struct sink_ops {
 	unsigned flags;			/* SINK_* */
 	const char *http_client_path,
 		*http_client_type;	/* Content-Type if FILE may be an http:// URL; NULL = it may not */
+	const char *misfit;	/* why event() returns -EXDEV, a clause: the file has no room for such an event */
 	const char *post_things;	/* sent items, for messages: "spans" */
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);
 	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */
 	int (*record)(struct sink *s, const struct sonde_rec *r);	/* SINK_RAW */
 	int (*flush)(struct sink *s);	/* makes accepted events readable; may be NULL */
+	/* The process of an earlier record became known; for a SINK_RAW with an index. May be NULL. */
+	void (*owner)(struct sink *s, uint64_t ts_ns, uint32_t tgid);
+	/*
+	 * A flight recorder writes its kept records: 1, or 0 if it does already. And: dumps that are complete, 0
+	 * while one is written; triggers without a dump of their own. NULL for other sinks.
+	 */
+	int (*trigger)(struct sink *s);
+	void (*dumps)(const struct sink *s, uint64_t *ret_dumps, uint64_t *ret_more);
+	/* Of a SINK_RAW in parts, else NULL: should the part end? And: @part follows. */
+	bool (*part_is_due)(const struct sink *s);
+	int (*part)(struct sink *s, enum sink_part part);
 	int (*close)(struct sink *s);	/* writes trailers, so it can fail; called in any state */
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/macros.h"
 
 #define NS_PER_S 1000000000LL
 
@@ -30,11 +31,30 @@ static int64_t wall_ns(const struct event *ev)
 	return (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns);
 }
 
+/* Text of a second: "2026-11-21T13:00:00." */
+static void make_text(struct time_text *t)
+{
+	struct buf b = buf_in(t->text, sizeof(t->text));
+
+	buf_add_digits(&b, (uint32_t)(t->tm.tm_year + 1900), 4);
+	buf_add_char(&b, '-');
+	buf_add_digits(&b, (uint32_t)t->tm.tm_mon + 1, 2);
+	buf_add_char(&b, '-');
+	buf_add_digits(&b, (uint32_t)t->tm.tm_mday, 2);
+	buf_add_char(&b, 'T');
+	buf_add_digits(&b, (uint32_t)t->tm.tm_hour, 2);
+	buf_add_char(&b, ':');
+	buf_add_digits(&b, (uint32_t)t->tm.tm_min, 2);
+	buf_add_char(&b, ':');
+	buf_add_digits(&b, (uint32_t)t->tm.tm_sec, 2);
+	buf_add_char(&b, '.');
+}
+
 static const struct tm *broken_down(struct time_text *t, int64_t second, bool utc)
 {
 	time_t s = (time_t)second;
 
-	if (t->have_tm && t->second == second && t->utc == utc)
+	if (likely(t->have_tm && t->second == second && t->utc == utc))
 		return &t->tm;
 	if (utc)
 		gmtime_r(&s, &t->tm);
@@ -43,40 +63,15 @@ static const struct tm *broken_down(struct time_text *t, int64_t second, bool ut
 	t->second = second;
 	t->utc = utc;
 	t->have_tm = true;
+	make_text(t);
 	return &t->tm;
 }
 
-/* Writes @v with @digits decimal digits. Runs per event, where printf would show in profiles. */
-static void digits(struct buf *out, uint32_t v, unsigned n)
+/* Date, time and nanoseconds of the broken-down second; the caller adds the zone. */
+static void rfc3339_part(const struct time_text *t, uint32_t frac, struct buf *out)
 {
-	char d[9];
-
-	for (unsigned i = n; i-- > 0; v /= 10)
-		d[i] = (char)('0' + v % 10);
-	buf_add(out, d, n);
-}
-
-static void clock_part(const struct tm *tm, struct buf *out)
-{
-	digits(out, (uint32_t)tm->tm_hour, 2);
-	buf_add_char(out, ':');
-	digits(out, (uint32_t)tm->tm_min, 2);
-	buf_add_char(out, ':');
-	digits(out, (uint32_t)tm->tm_sec, 2);
-}
-
-/* Date, time and nanoseconds; the caller adds the zone. */
-static void rfc3339_part(const struct tm *tm, uint32_t frac, struct buf *out)
-{
-	digits(out, (uint32_t)(tm->tm_year + 1900), 4);
-	buf_add_char(out, '-');
-	digits(out, (uint32_t)tm->tm_mon + 1, 2);
-	buf_add_char(out, '-');
-	digits(out, (uint32_t)tm->tm_mday, 2);
-	buf_add_char(out, 'T');
-	clock_part(tm, out);
-	buf_add_char(out, '.');
-	digits(out, frac, 9);
+	buf_add(out, t->text, sizeof(t->text));
+	buf_add_digits(out, frac, 9);
 }
 
 static void zone_part(const struct tm *tm, struct buf *out)
@@ -84,9 +79,9 @@ static void zone_part(const struct tm *tm, struct buf *out)
 	uint32_t minutes = (uint32_t)(labs(tm->tm_gmtoff) / 60);
 
 	buf_add_char(out, tm->tm_gmtoff < 0 ? '-' : '+');
-	digits(out, minutes / 60, 2);
+	buf_add_digits(out, minutes / 60, 2);
 	buf_add_char(out, ':');
-	digits(out, minutes % 60, 2);
+	buf_add_digits(out, minutes % 60, 2);
 }
 
 bool time_text_rfc3339_utc(struct time_text *t, const struct event *ev, struct buf *out)
@@ -97,7 +92,8 @@ bool time_text_rfc3339_utc(struct time_text *t, const struct event *ev, struct b
 	if (!ev->clock_offset_ns)
 		return false;
 	s = split(wall_ns(ev), &frac);
-	rfc3339_part(broken_down(t, s, true), frac, out);
+	broken_down(t, s, true);
+	rfc3339_part(t, frac, out);
 	buf_add_char(out, 'Z');
 	return true;
 }
@@ -114,7 +110,7 @@ static void seconds(struct buf *out, int64_t ns, unsigned n)
 	buf_add_char(out, '.');
 	for (unsigned i = n; i < 9; i++)
 		frac /= 10;
-	digits(out, frac, n);
+	buf_add_digits(out, frac, n);
 }
 
 static void wall_column(struct time_text *t, enum time_mode mode, const struct event *ev, unsigned n, struct buf *out)
@@ -129,18 +125,19 @@ static void wall_column(struct time_text *t, enum time_mode mode, const struct e
 	}
 	tm = broken_down(t, s, false);
 	if (mode == TIME_RFC3339) {
-		rfc3339_part(tm, frac, out);
+		rfc3339_part(t, frac, out);
 		zone_part(tm, out);
 		return;
 	}
-	clock_part(tm, out);
-	buf_add_char(out, '.');
-	digits(out, n == 9 ? frac : frac / 1000, n);
+	buf_add(out, t->text + TIME_TEXT_CLOCK, sizeof(t->text) - TIME_TEXT_CLOCK);
+	buf_add_digits(out, n == 9 ? frac : frac / 1000, n);
 }
 
 /* @n decimals, unless the mode defines its own number. */
 static int column(struct time_text *t, enum time_mode mode, const struct event *ev, unsigned n, struct buf *out)
 {
+	t->before_ns = t->last_ns;
+	t->was_first = !t->have_first;
 	if (!t->have_first) {
 		t->have_first = true;
 		t->first_ns = t->last_ns = ev->ts_ns;
@@ -168,6 +165,12 @@ static int column(struct time_text *t, enum time_mode mode, const struct event *
 	}
 	t->last_ns = ev->ts_ns;
 	return buf_error(out);
+}
+
+void time_text_undo(struct time_text *t)
+{
+	t->last_ns = t->before_ns;
+	t->have_first = !t->was_first;
 }
 
 int time_text_full(struct time_text *t, enum time_mode mode, const struct event *ev, struct buf *out)

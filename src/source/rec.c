@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "base/crc32.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -19,6 +19,7 @@ struct rec_state {
 	bool have_header;
 	uint64_t offset;	/* file offset of the next input */
 	uint64_t records;
+	struct crc32_prefix prefix;
 	void *aligned;		/* owned; copy of a misaligned record */
 };
 
@@ -44,7 +45,7 @@ static int check_header(const struct sonde_rec_file *h, struct err *err)
 	if (h->major != SONDE_REC_MAJOR)
 		return err_set(err, -EBADMSG, "recording format %u; this version reads format %u", h->major,
 			       SONDE_REC_MAJOR);
-	if (h->crc != crc32(0, (const void *)h, offsetof(struct sonde_rec_file, crc)) ||
+	if (h->crc != crc32_add(0, h, offsetof(struct sonde_rec_file, crc)) ||
 	    h->header_len < sizeof(*h) || h->header_len > HEADER_MAX_BYTES || h->header_len % SONDE_REC_ALIGN ||
 	    h->rec_len != sizeof(struct sonde_rec))
 		return err_set(err, -EBADMSG, "the header of the recording is corrupt");
@@ -102,7 +103,7 @@ static int read_frame(struct rec_state *st, struct cursor *c, const struct sonde
 	cur_skip(&look, ROUND_UP(len, (uint32_t)SONDE_REC_ALIGN) - len);
 	if (!cur_ok(&look))
 		return 0;
-	if (crc32(crc32(0, (const void *)&len, sizeof(len)), data, len) != crc)
+	if (crc32_prefixed(&st->prefix, len, data, len) != crc)
 		return broken(st, "wrong checksum", err);
 	*ret = aligned(st, data, len);
 	if (!*ret)

@@ -22,7 +22,10 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "sonde/wire.h"
+#include "source/segments.h"
+#include "source/tables.h"
 #include "source/worker_reply.h"
+#include "worker/opener.h"
 #include "worker/worker.h"
 
 #define READ_BYTES (256u << 10)
@@ -36,7 +39,11 @@ struct source {
 	struct buf in;			/* pending replies start at in.data + taken */
 	size_t taken;			/* a multiple of 8 */
 	bool regular;			/* a regular file: the format is known without waiting for a writer */
+	int input;			/* owned; of a regular file: its offset is the worker's; -1 = none */
+	uint64_t input_bytes;
 	bool live;			/* stamp records with their arrival time */
+	struct segments segments;	/* of a store */
+	struct tables *tables;		/* owned; of a database; NULL = none */
 	bool ended;
 	int result;			/* once ended: 0 or -errno */
 	struct err err;
@@ -49,6 +56,10 @@ void source_close(struct source *s)
 	worker_kill(s->worker);
 	if (s->fd >= 0)
 		close(s->fd);
+	if (s->input >= 0)
+		close(s->input);
+	segments_close(&s->segments);
+	free(s->tables);
 	buf_fini(&s->in);
 	free(s->name);
 	free(s);
@@ -65,12 +76,23 @@ const struct source_ops *source_format(const struct source *s)
 	return s->ops;
 }
 
+int source_read_permille(const struct source *s)
+{
+	off_t at = s->input >= 0 ? lseek(s->input, 0, SEEK_CUR) : -1;
+
+	if (at < 0 || !s->input_bytes)
+		return -1;
+	return (int)(1000 * MIN((uint64_t)at, s->input_bytes) / s->input_bytes);
+}
+
 /*
  * Opens regular files, pipes, sockets and readable devices. O_NONBLOCK: open() must not wait for a FIFO's writer with
  * signals blocked; the worker waits instead.
  */
-static int open_input(const char *path, const char *name, int *ret_fd, bool *ret_regular, struct err *err)
+static int open_input(const char *path, struct source *s, int *ret_fd, struct err *err)
 {
+	const char *name = s->name;
+
 	_cleanup_close_ int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) :
 						     fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	struct stat st;
@@ -79,14 +101,15 @@ static int open_input(const char *path, const char *name, int *ret_fd, bool *ret
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(err, -errno, "cannot read %s", name);
 	if (S_ISDIR(st.st_mode))
-		return err_errno(err, -EISDIR, "cannot read %s", name);
+		return -EISDIR;
 	if (isatty(fd))
 		return err_set(err, -EINVAL, "cannot read %s: it is a terminal; name a file or use a pipe", name);
 	/* Standard input may be non-blocking too, but the worker needs blocking reads. */
 	flags = fcntl(fd, F_GETFL);
 	if (flags >= 0 && flags & O_NONBLOCK)
 		fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-	*ret_regular = S_ISREG(st.st_mode);
+	s->regular = S_ISREG(st.st_mode);
+	s->input_bytes = (uint64_t)st.st_size;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -190,16 +213,62 @@ int source_await_format(struct source *s, int timeout_ms, struct err *err)
 	return s->ended && !s->ops ? report(s, err) : 0;
 }
 
-/* Starts a worker for @fd with format @ops (NULL = detect it). */
-static int start(struct source *s, int fd, const struct source_ops *ops, struct err *err)
+static int start_worker(struct source *s, const struct worker_opts *opts, worker_fn fn, void *ctx, int fd,
+			struct err *err)
 {
-	const struct worker_opts opts = { .name = "sonde-read" };
-	int r = worker_start(&opts, source_worker_parser_work, (void *)ops, fd, &s->worker, err);
+	int r = worker_start(opts, fn, ctx, fd, &s->worker, err);
 
 	if (r < 0)
 		return r;
 	s->fd = fcntl(worker_fd(s->worker), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return s->fd < 0 ? err_errno(err, -errno, "cannot read %s", s->name) : 0;
+}
+
+/* Starts a worker for @fd with format @ops (NULL = detect it). */
+static int start(struct source *s, int fd, const struct source_ops *ops, struct err *err)
+{
+	static const struct worker_opts opts = { .name = "sonde-read" };
+
+	return start_worker(s, &opts, source_worker_parser_work, (void *)ops, fd, err);
+}
+
+/* The worker has the only descriptor of the opener's socket: the opener ends with it. */
+static int start_store(struct source *s, const char *path, const struct store_query *query, struct err *err)
+{
+	static const struct worker_opts opts = { .name = "sonde-read", .asks = true };
+	_cleanup_close_ int fd = -1;
+	int r = segments_open(&s->segments, path, query, err);
+
+	if (r < 0)
+		return r;
+	s->regular = true;
+	fd = opener_take_fd(s->segments.opener);
+	return start_worker(s, &opts, segments_work, &s->segments, fd, err);
+}
+
+#define TABLES_MEMORY_BYTES (1024ull << 20) /* as in http_client.c */
+
+static int start_tables(struct source *s, const char *url, const struct store_query *query, struct err *err)
+{
+	static const struct worker_opts opts = {
+		.name = "sonde-read",
+		.memory_bytes = TABLES_MEMORY_BYTES,
+		.network = true,
+	};
+	int r;
+
+	s->tables = calloc(1, sizeof(*s->tables));
+	if (!s->tables)
+		return err_errno(err, -ENOMEM, "cannot read %s", url);
+	r = clickhouse_target_parse(url, &s->tables->target, err);
+	if (r < 0)
+		return r;
+	if (query && query->follow)
+		return err_set(err, -EOPNOTSUPP, "%s: --follow waits for stores only", s->name);
+	s->tables->since_ns = query ? query->since_ns : 0;
+	s->tables->until_ns = query ? query->until_ns : 0;
+	s->regular = true;
+	return start_worker(s, &opts, tables_work, s->tables, -1, err);
 }
 
 static int connect_to(const char *path, int *ret_fd, struct err *err)
@@ -227,7 +296,7 @@ int source_open_socket(const char *path, const struct source_ops *ops, struct so
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot read %s", path);
-	s->fd = -1;
+	s->fd = s->input = s->segments.dir_fd = -1;
 	s->live = true;
 	s->name = strdup(path);
 	if (!s->name)
@@ -241,7 +310,7 @@ int source_open_socket(const char *path, const struct source_ops *ops, struct so
 	return 0;
 }
 
-int source_open(const char *path, struct source **ret, struct err *err)
+int source_open_query(const char *path, const struct store_query *query, struct source **ret, struct err *err)
 {
 	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
 	_cleanup_close_ int fd = -1;
@@ -249,27 +318,41 @@ int source_open(const char *path, struct source **ret, struct err *err)
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot read %s", path);
-	s->fd = -1;
+	s->fd = s->input = s->segments.dir_fd = -1;
 	s->name = strdup(strcmp(path, "-") ? path : "standard input");
 	if (!s->name)
 		return err_errno(err, -ENOMEM, "cannot read %s", path);
-	r = open_input(path, s->name, &fd, &s->regular, err);
-	if (r >= 0)
-		r = start(s, fd, NULL, err);
+	if (clickhouse_target_is_input(path)) {
+		r = start_tables(s, path, query, err);
+	} else {
+		r = open_input(path, s, &fd, err);
+		if (r >= 0)
+			r = start(s, fd, NULL, err);
+		else if (r == -EISDIR)
+			r = start_store(s, path, query, err);
+		s->input = s->regular && fd >= 0 ? TAKE_FD(fd) : -1;
+	}
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
 }
 
+int source_open(const char *path, struct source **ret, struct err *err)
+{
+	return source_open_query(path, NULL, ret, err);
+}
+
 /* @r lies in our own buffer. */
 static void stamp(const struct source *s, const struct sonde_rec *r)
 {
-	uint64_t now_ns = clock_boot_ns();
 	size_t at = (size_t)((const char *)r - s->in.data) + offsetof(struct sonde_rec, ts_ns);
+	uint64_t now_ns;
 
-	if (s->live && !r->ts_ns)
-		memcpy(s->in.data + at, &now_ns, sizeof(now_ns));
+	if (!s->live || r->ts_ns)
+		return;
+	now_ns = clock_boot_ns();
+	memcpy(s->in.data + at, &now_ns, sizeof(now_ns));
 }
 
 int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, struct err *err)

@@ -16,6 +16,7 @@ struct buf;
 struct err;
 struct source;
 struct sonde_rec;
+struct store_query;
 
 #define SOURCE_RECORD_MAX_BYTES (1u << 20)
 #define SOURCE_FORMAT_MS 10000 /* for source_await_format(): only a hanging file system takes longer */
@@ -51,6 +52,12 @@ const struct source_ops *source_find(const char *name);
 int source_open(const char *path, struct source **ret, struct err *err);
 
 /*
+ * The same; of a directory, a store, it reads only the blocks that may answer @query (copied; NULL: all), of a
+ * database, clickhouse://HOST/DB, the records of its time.
+ */
+int source_open_query(const char *path, const struct store_query *query, struct source **ret, struct err *err);
+
+/*
  * Waits up to @timeout_ms for the format of a regular file. Returns 0 once it is known; at once for pipes, sockets
  * and devices, whose first records reveal it. -ETIMEDOUT, or -EPROTONOSUPPORT for an unknown format.
  */
@@ -74,6 +81,9 @@ int source_read(struct source *s, unsigned budget, source_fn fn, void *ctx, stru
  * be available although it is not readable. Valid until source_close().
  */
 int source_fd(const struct source *s);
+
+/* Part of a regular file that the worker has read, 0 to 1000; -1 of other inputs. */
+int source_read_permille(const struct source *s);
 
 /* NULL until it is known. */
 const struct source_ops *source_format(const struct source *s);

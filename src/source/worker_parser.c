@@ -126,7 +126,8 @@ static int no_match(const struct work *w, struct err *err)
 	if (!w->window.len)
 		return err_set(err, -EPROTONOSUPPORT, "the file is empty");
 	for (size_t i = 0; all_sources[i]; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", all_sources[i]->name);
+		if (strcmp(all_sources[i]->name, "clickhouse") != 0)	/* a database, no file */
+			buf_printf(&names, "%s%s", i ? ", " : "", all_sources[i]->name);
 	return err_set(err, -EPROTONOSUPPORT, "unknown file format (known: %s)", buf_str(&names));
 }
 

@@ -22,11 +22,12 @@ struct answer_header {
 static int add(struct buf *b, enum answer_kind kind, const void *head, size_t head_len, const void *data, size_t len)
 {
 	const struct answer_header h = { .len = (uint32_t)(head_len + len), .kind = kind };
+	static const char zeros[ALIGN];
 
 	buf_add(b, &h, sizeof(h));
 	buf_add(b, head, head_len);
 	buf_add(b, data, len);
-	return buf_align(b, ALIGN);
+	return buf_add(b, zeros, ROUND_UP(h.len, (uint32_t)ALIGN) - h.len);
 }
 
 int worker_reply_add_format(struct buf *b, uint32_t format)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What entries weigh, and their order.
+ * Weights of entries, and their order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ const char *const stack_weight_units[] = {
 };
 _Static_assert(ARRAY_SIZE(stack_weight_units) == STACK_WEIGHT__MAX, "a unit per weight");
 
-/* Told by the word behind the dot, whichever probe it is from. */
+/* Recognised by the part after the dot, whichever probe it is from. */
 static bool is_block(const struct stack_entry *e)
 {
 	const char *dot = strrchr(e->kind, '.');
@@ -47,7 +47,7 @@ size_t stack_lines(const struct stack_entry *e, enum stack_weight w, struct stac
 	return n;
 }
 
-/* A stable sort: glibc's qsort is one only while it has memory, and no promise says so. */
+/* A stable sort: glibc's qsort is stable only while it has memory, and does not document it. */
 static void merge_sort(struct stack_line *v, struct stack_line *tmp, size_t n)
 {
 	size_t half = n / 2, i = 0, j = half, k = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Frames with names. Each location is asked for once, as itself or as a return address; a return address behind a
- * signal frame is one that was interrupted there, and so is taken as it is.
+ * Frames with names. Looks up each location once, as itself or as a return address. The address of a frame
+ * interrupted by a signal is the instruction itself, not a return address.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 struct want {
 	struct sym_loc loc;
-	uint64_t caller;	/* 0 or 1; as wide as that so that there is no padding */
+	uint64_t caller;	/* 0 or 1; this wide to avoid padding */
 };
 _Static_assert(sizeof(struct want) == 24, "no padding in want");
 
@@ -28,7 +28,7 @@ struct stack_names {
 	struct sym_frame *frames;
 	size_t n, cap;			/* queries */
 	size_t n_frames;		/* of these, answered */
-	bool has_trampolines;		/* some frame is what a signal handler returns to */
+	bool has_signals;		/* some frame is by a signal */
 	struct map note_by_end;		/* u64 module << 8 | end -> const char * */
 	struct map place_by_loc;	/* struct sym_loc -> const char * */
 	struct arena texts;		/* notes and places */
@@ -81,22 +81,6 @@ static int add_queries(struct stack_names *n, const struct sym_loc *locs, uint32
 	return r;
 }
 
-/* What the kernel makes a thread return to when its signal handler ends. */
-static bool is_signal_return(const struct sym_frame *f)
-{
-	static const char *const names[] = {
-		"__restore_rt", "__restore", "__kernel_rt_sigreturn", "__kernel_sigreturn",
-	};
-	const char *name = f->funcs[f->n - 1].raw;
-
-	if (!name || name[0] != '_' || name[1] != '_')	/* most */
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
 /* Names for the queries from @from on. */
 static int answer(struct stack_names *n, size_t from)
 {
@@ -111,11 +95,11 @@ static int answer(struct stack_names *n, size_t from)
 		frames[i] = (struct sym_frame){ .funcs = &no_name, .n = 1 };
 	r = n->sym && n->n > from ? sym_frames(n->sym, n->queries + from, n->n - from, frames + from) : 0;
 	for (size_t i = from; r >= 0 && i < n->n; i++)
-		n->has_trampolines |= is_signal_return(&frames[i]);
+		n->has_signals |= sym_stack_by_signal(&frames[i]);
 	return r;
 }
 
-/* Nameless when it was not asked for, or is in the batch that is being gathered. */
+/* NULL if it was not requested, or is in the pending batch. */
 static struct sym_frame frame_at(const struct stack_names *n, const struct sym_loc *loc, bool caller)
 {
 	const struct want w = { .loc = *loc, .caller = caller };
@@ -124,45 +108,25 @@ static struct sym_frame frame_at(const struct stack_names *n, const struct sym_l
 	return i && *i < n->n_frames ? n->frames[*i] : (struct sym_frame){ .funcs = &no_name, .n = 1 };
 }
 
-/*
- * The trampoline of signal handlers is a return address of no call: it is entered at its first byte, so that what
- * stands before it has no name. Which frames those are is known when the others have theirs.
- */
-static int ask_nameless(struct stack_names *n)
-{
-	const size_t before = n->n;
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < before; i++) {
-		const struct sym_query q = n->queries[i];
-
-		if (!q.caller || *n->frames[i].funcs[0].name)
-			continue;
-		if (!n->sym || sym_module(n->sym, q.loc.module)->kind != SYM_KERNEL)	/* it has no such */
-			r = add_query(n, &(struct want){ .loc = q.loc });
-	}
-	return r < 0 ? r : answer(n, before);
-}
-
-/* A frame behind a trampoline was interrupted where it is, after no call. */
+/* The address behind a frame by a signal is that of an instruction, not a return address. */
 static int add_interrupted(struct stack_names *n, const struct sym_loc *locs, uint32_t len)
 {
+	bool caller = false;
 	int r = 0;
 
-	for (uint32_t i = 2; r >= 0 && i < len; i++) {
-		struct sym_frame f = frame_at(n, &locs[i - 1], true);
+	for (uint32_t i = 0; r >= 0 && i + 1 < len; i++) {
+		struct sym_frame f = frame_at(n, &locs[i], caller);
 
-		if (!*f.funcs[0].name)
-			f = frame_at(n, &locs[i - 1], false);
-		if (is_signal_return(&f))
-			r = add_query(n, &(struct want){ .loc = locs[i] });
+		caller = !sym_stack_by_signal(&f);
+		if (!caller)
+			r = add_query(n, &(struct want){ .loc = locs[i + 1] });
 	}
 	return r;
 }
 
 typedef int (*add_fn)(struct stack_names *n, const struct sym_loc *locs, uint32_t len);
 
-/* One batch: whatever @add finds in the stacks, named at once. */
+/* One batch: collects @add's queries from all stacks and names them at once. */
 static int ask(struct stack_names *n, const struct stack_set *s, add_fn add)
 {
 	size_t before = n->n;
@@ -178,6 +142,19 @@ static int ask(struct stack_names *n, const struct stack_set *s, add_fn add)
 	return r < 0 ? r : answer(n, before);
 }
 
+/* A frame that got another name may be by a signal, too. */
+static int ask_interrupted(struct stack_names *n, const struct stack_set *s)
+{
+	size_t before;
+	int r;
+
+	do {
+		before = n->n;
+		r = ask(n, s, add_interrupted);
+	} while (r >= 0 && n->n > before);
+	return r;
+}
+
 int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_names **ret)
 {
 	_cleanup_(stack_names_freep) struct stack_names *n = calloc(1, sizeof(*n));
@@ -190,10 +167,8 @@ int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_nam
 	map_init(&n->note_by_end, sizeof(uint64_t), sizeof(const char *));
 	map_init(&n->place_by_loc, sizeof(struct sym_loc), sizeof(const char *));
 	r = ask(n, s, add_queries);
-	if (r >= 0)
-		r = ask_nameless(n);
-	if (r >= 0 && n->has_trampolines)
-		r = ask(n, s, add_interrupted);
+	if (r >= 0 && n->has_signals)
+		r = ask_interrupted(n, s);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(n);
@@ -215,7 +190,7 @@ static int push_note(struct stack_frames *ret, const char *text)
 	return push(ret, &(struct stack_frame){ .name = text, .part = STACK_PART_NOTE });
 }
 
-/* "[libc.so.6+0x8f0a3]"; NULL where the address is not an offset in a file, or without memory. */
+/* "[libc.so.6+0x8f0a3]"; NULL if the address is not an offset in a file, or without memory. */
 static const char *place_name(struct stack_names *n, const struct sym_loc *loc)
 {
 	const struct sym_module *m = n->sym ? sym_module(n->sym, loc->module) : NULL;
@@ -268,12 +243,7 @@ static int push_stack(struct stack_names *n, const struct sym_loc *locs, const u
 		struct sym_frame f = frame_at(n, &locs[i], i > 0 && !interrupted);
 		struct stack_frame like = { .loc = locs[i], .ip = ips[i], .part = part, .caller = !interrupted };
 
-		if (i && !interrupted && !*f.funcs[0].name) {
-			struct sym_frame at = frame_at(n, &locs[i], false);
-
-			f = is_signal_return(&at) ? at : f;
-		}
-		interrupted = is_signal_return(&f);
+		interrupted = sym_stack_by_signal(&f);
 		r = push_frame(n, ret, &f, &like);
 	}
 	return r;
@@ -297,7 +267,7 @@ const char *stack_names_module_name(const struct sym_module *m)
 	return slash && slash[1] ? slash + 1 : m->path;
 }
 
-/* Whether the file of the last frame has to do with it. */
+/* Whether the reason depends on the file of the last frame. */
 static bool names_module(uint32_t user_end)
 {
 	return user_end == SONDE_STACK_NO_TABLE || user_end == SONDE_STACK_NO_RULE || user_end == SONDE_STACK_FP ||

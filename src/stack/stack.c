@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counting in two steps. Most samples repeat: the raw addresses of the same process, while its mappings are the
- * same (sym_generation()), lead straight to their entry. What is new is located and looked up by locations, so that
- * equal stacks of one process stay one entry whatever happened to its mappings meanwhile. The first step is a cache
- * and may be forgotten; the second is the count.
+ * Counts in two steps. Most samples repeat: the raw addresses of a process with unchanged mappings (sym_generation())
+ * lead straight to their entry. New stacks are located and looked up by locations, so that equal stacks of a process
+ * share an entry even if its mappings changed meanwhile. The first step is a cache and may be cleared; the second
+ * holds the counts.
  */
 #include "stack/stack.h"
 
@@ -23,7 +23,7 @@
 #define MIN_BUDGET (64u << 10)
 #define NONE UINT32_MAX
 
-/* All that makes a stack another one, but for its addresses. No padding: it is hashed and compared as bytes. */
+/* Everything that distinguishes stacks apart from addresses. No padding: hashed and compared as bytes. */
 struct ident {
 	struct stack_key key;
 	uint64_t gen;		/* raw step only; 0 in entries */
@@ -48,7 +48,7 @@ struct counted {		/* in the entries' arena */
 	uint32_t next;
 };
 
-/* Where an event type keeps what is counted. Looked up once a type. */
+/* Fields of an event type with the counted values. Resolved once per type. */
 struct type_fields {
 	const struct event_desc *desc;
 	const struct field *value, *wait, *end, *comm, *count, *error;
@@ -139,7 +139,7 @@ uint64_t stack_set_dropped(const struct stack_set *s)
 	return s->dropped;
 }
 
-/* ---- what an event says ---- */
+/* ---- reading an event ---- */
 
 static const struct field *find_field(const struct event_desc *d, const char *name)
 {
@@ -149,7 +149,7 @@ static const struct field *find_field(const struct event_desc *d, const char *na
 	return NULL;
 }
 
-/* NULL if memory ran out. */
+/* NULL without memory. */
 static const struct type_fields *fields_of(struct stack_set *s, const struct event_desc *d)
 {
 	for (size_t i = 0; i < s->types.len; i++)
@@ -187,7 +187,7 @@ uint64_t stack_event_count(struct stack_set *s, const struct event *ev)
 	return n ? n : 1;
 }
 
-/* The thread's own name where the event has it, else the process's. */
+/* The thread's own name if the event has it, else the process's. */
 static void take_comm(const struct event *ev, const struct field *f, char ret[16])
 {
 	const struct sec_proc *proc = event_proc(ev);
@@ -218,7 +218,7 @@ static const uint64_t *take_stack(const struct event *ev, enum sec_kind kind, ui
 	return sec->data;
 }
 
-/* -EFAULT is how the kernel says that there is none: the CPU was interrupted in user space. */
+/* -EFAULT means that the CPU was interrupted in user space and has no kernel stack. */
 static bool stack_was_refused(const struct event *ev, const struct field *f)
 {
 	struct value v;
@@ -240,6 +240,8 @@ static int take(struct stack_set *s, const struct event *ev, struct incoming *re
 	ret->id.key.tgid = ev->tgid;
 	ret->id.key.tid = s->opts.by_thread ? ev->tid : 0;
 	ret->id.key.start_ns = ev->start_ns;
+	ret->id.key.call = s->opts.by_call ? ev->keys.call : 0;
+	ret->id.key.cpu = s->opts.by_cpu ? ev->cpu : 0;
 	take_comm(ev, f->comm, ret->id.key.comm);
 	ret->id.kind = ev->desc->name;
 	ret->id.user_end = (uint32_t)number(ev, f->end);
@@ -281,7 +283,7 @@ static uint32_t find_raw(const struct stack_set *s, const struct incoming *in, u
 	return NONE;
 }
 
-/* Index @i is now the first of those with @hash; what was first before is its next. -ENOMEM. */
+/* Makes index @i the head of the chain of @hash. -ENOMEM. */
 static int chain(struct map *m, uint64_t hash, uint32_t i, uint32_t *ret_next)
 {
 	bool is_new = false;
@@ -294,7 +296,7 @@ static int chain(struct map *m, uint64_t hash, uint32_t i, uint32_t *ret_next)
 	return 0;
 }
 
-/* A cache: when it is full it starts anew, and a stack that it cannot take costs the second step each time. */
+/* A cache: cleared when full; a stack that does not fit goes through the second step every time. */
 static void remember_raw(struct stack_set *s, const struct incoming *in, uint64_t hash, uint32_t entry)
 {
 	size_t n = in->id.n_user + in->id.n_kern;
@@ -324,7 +326,7 @@ static void locate_plain(const uint64_t *ips, size_t n, struct sym_loc *ret)
 		ret[i] = (struct sym_loc){ .addr = ips[i] };
 }
 
-/* Both stacks into s->locs, user first. What the symbolizer does not answer for stays an address. */
+/* Both stacks into s->locs, user first. Addresses that the symbolizer cannot locate are kept as they are. */
 static int locate(struct stack_set *s, const struct event *ev, const struct incoming *in)
 {
 	size_t n = (size_t)in->id.n_user + in->id.n_kern;
@@ -373,7 +375,7 @@ static const char *container_of_event(struct arena *a, const struct event *ev)
 	return text ? text : "";
 }
 
-/* The stacks behind the entry: locations, then addresses. One piece, so there is nothing to undo. */
+/* The stacks after the entry: locations, then addresses, in one allocation: no rollback is needed. */
 static struct counted *new_entry(struct stack_set *s, const struct incoming *in)
 {
 	size_t n_user = in->id.n_user, n_kern = in->id.n_kern, n = n_user + n_kern;

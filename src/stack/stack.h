@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stacks counted: events with SEC_STACK_* added up by process, name and location. No two different stacks share an
- * entry (all of them are compared), nothing is left out: what has no room is counted.
+ * Counted stacks: adds up events with SEC_STACK_* by process, name and location. Different stacks never share an
+ * entry (they are compared in full); stacks that do not fit are counted as dropped.
  *
  * Used by every output that shows profiles and by the live view.
  */
@@ -21,12 +21,14 @@ struct stack_set;
 struct stack_key {
 	uint32_t tgid, tid;	/* tid 0 unless threads are kept apart */
 	uint64_t start_ns;
-	char comm[16];		/* may lack a NUL */
+	char comm[16];		/* not always NUL-terminated */
+	uint64_t call;		/* number of the RPC that the thread worked for; this and `cpu` 0 unless kept apart */
+	uint32_t cpu, pad;
 };
 
 struct stack_entry {
 	struct stack_key key;
-	uint64_t count;		/* samples (field stack.count where an event stands for several) */
+	uint64_t count;		/* samples (field stack.count if an event represents several) */
 	uint64_t value;		/* sum of stack.value: ns on or off the CPU, or events */
 	uint64_t min, max;	/* of one event's value */
 	uint64_t wait;		/* of value: ns runnable, waiting for a CPU (field stack.wait) */
@@ -34,16 +36,16 @@ struct stack_entry {
 	const char *kind;	/* desc->name of its events: "cpu.sample", "cpu.block" */
 	const char *container;	/* "" = none or unknown */
 	const struct sym_loc *user, *kern;	/* innermost first */
-	const uint64_t *user_ips, *kern_ips;	/* the addresses themselves, in the process that was counted first */
+	const uint64_t *user_ips, *kern_ips;	/* raw addresses, from the process that was counted first */
 	uint32_t n_user, n_kern;
-	bool has_user, has_kern;	/* the event had the section, be it empty */
-	bool kern_failed;	/* there was a kernel stack, and it could not be had (field stack.error) */
+	bool has_user, has_kern;	/* the event had the section, possibly empty */
+	bool kern_failed;	/* a kernel stack existed but could not be read (field stack.error) */
 };
 
 struct stack_set_opts {
-	bool by_thread;
+	bool by_thread, by_call, by_cpu;
 	size_t budget_bytes;	/* 0 = 256 MiB */
-	size_t max_entries;	/* 0 = as many as have room */
+	size_t max_entries;	/* 0 = as many as fit */
 };
 
 int stack_set_new(struct sym *sym, const struct stack_set_opts *o, struct stack_set **ret);
@@ -56,9 +58,10 @@ void stack_set_free(struct stack_set *s);
 int stack_set_put(struct stack_set *s, const struct event *ev, size_t *ret_index);
 void stack_set_clear(struct stack_set *s);
 
-/* What @ev adds to stack_entry.value: field stack.value, 0 where there is none. */
+/* The amount that @ev adds to stack_entry.value: field stack.value, 0 without it. */
 uint64_t stack_event_value(struct stack_set *s, const struct event *ev);
-uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* likewise, at least 1 */
+uint64_t stack_event_count(struct stack_set *s, const struct event *ev);	/* the same for stack.count, at least
+										 * 1 */
 
 /* Was the stack recorded, but without a single frame (user), or refused by the kernel (kern)? */
 bool stack_entry_missed_user(const struct stack_entry *e);
@@ -67,7 +70,7 @@ bool stack_entry_missed_kern(const struct stack_entry *e);
 /* How many stacks of @ev are missed in that sense; -ENOENT for an event without stacks. */
 int stack_event_missed(struct stack_set *s, const struct event *ev);
 
-/* Why a user stack ends early: "no unwind info"; NULL if it is complete. @user_end: SONDE_STACK_*. */
+/* Why a user stack is truncated: "no unwind info"; NULL if it is complete. @user_end: SONDE_STACK_*. */
 const char *stack_end_reason(uint32_t user_end);
 
 /* Entries keep their index until the set is cleared. */

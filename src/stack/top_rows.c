@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "stack/tree.h"
 
-/* Names of one tree are one pointer each, so the pointer is the key. */
+/* Equal names of a tree share a pointer, so the pointer is the key. */
 static struct top_row *row_of(struct top_rows *rows, struct map *index, const char *name)
 {
 	const uint64_t key = (uintptr_t)name;
@@ -25,7 +25,7 @@ static struct top_row *row_of(struct top_rows *rows, struct map *index, const ch
 	return &rows->items[*i];
 }
 
-/* Whether the function is in the stack further out already. */
+/* Whether the function already occurs further out in the stack. */
 static bool is_repeated(const struct stack_tree *t, const struct stack_node *n)
 {
 	const char *name = n->name;

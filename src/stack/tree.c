@@ -86,7 +86,7 @@ static uint32_t intern(struct stack_tree *t, const char *text)
 	return (uint32_t)t->names.len++;
 }
 
-/* Child @name of @parent, added if missing; 0 if memory ran out. */
+/* Child @name of @parent, added if missing; 0 without memory. */
 static uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const char *name, enum stack_part part)
 {
 	struct edge e = { .parent = parent, .name = intern(t, name) };
@@ -130,7 +130,7 @@ struct adder {
 	struct buf text;	/* scratch */
 };
 
-/* The name as it is shown: no byte of it may break a line or, in folded text, a stack. */
+/* The displayed name: no byte of it may break a line or, in folded text, a stack. */
 static const char *shown(struct adder *a, const char *name, size_t len, enum stack_part part)
 {
 	buf_reset(&a->text);
@@ -153,7 +153,7 @@ static int add_line(struct adder *a, const struct stack_line *l, const struct st
 	const struct stack_key *key = &l->entry->key;
 	uint32_t node = descend(a, 0, key->comm, strnlen(key->comm, sizeof(key->comm)), STACK_PART_NOTE);
 
-	/* Folded text has the user part first; frames are the kernel's first and innermost first: backwards. */
+	/* Folded text has the user part first; frames come kernel first and innermost first, so walk backwards. */
 	for (size_t i = frames->len; node && i-- > 0;) {
 		const struct stack_frame *f = &frames->items[i];
 

@@ -11,7 +11,7 @@
 #include "sym/hostfile.h"
 #include "sym/symbolizer.h"
 
-/* The @i-th of a list separated by colons; false behind the last. */
+/* The @i-th item of a list separated by colons; false past the last. */
 static bool nth_dir(const char *dirs, unsigned i, const char **ret, size_t *ret_len)
 {
 	for (; i; i--) {
@@ -34,7 +34,7 @@ static void add_id_path(struct buf *b, const char *dir, size_t dir_len, const st
 	buf_add_str(b, ".debug");
 }
 
-/* Beside the file, in .debug there, and below each directory of debug files. */
+/* Beside the file, in its .debug, and below each debug directory. */
 static bool add_link_path(struct buf *b, const struct sym *s, const char *path, const char *link, unsigned i)
 {
 	const char *slash = strrchr(path, '/'), *dir;

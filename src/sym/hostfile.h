@@ -7,7 +7,7 @@
 
 struct sym;
 
-/* A descriptor, opened here or by the process with rights (sym_set_open()); -errno. */
+/* A descriptor, opened here or by the privileged process (sym_set_open()); -errno. */
 int hostfile_open(const struct sym *s, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A descriptor of the map is kept from first sight, so that it survives the process and the file's deletion; what
- * is appended later is seen through it.
+ * Opens the map at first sight and keeps it open, so that it survives the process and the file's deletion; text
+ * appended later is read through the same descriptor.
  */
 #include "sym/jit.h"
 
@@ -20,7 +20,7 @@
 #define RETRY_NS 100000000ull	/* a process that has just started has no map yet */
 #define RETRY_MAX_NS 10000000000ull
 
-/* Anybody can write to /tmp: the map has to belong to whoever runs the process, or to root. */
+/* Any user can write to /tmp: the map must belong to the process's user or to root. */
 static int owned_by(int fd, uint32_t uid)
 {
 	struct stat st;
@@ -33,7 +33,7 @@ static int owned_by(int fd, uint32_t uid)
 	return -EPERM;
 }
 
-/* Where the process wrote it, by the pid that it knows itself by; else where an agent on the host did. */
+/* Looks where the process wrote it, under the pid in its own namespace; else where an agent on the host did. */
 static int open_map(const struct sym *s, const struct module *m)
 {
 	char path[64];
@@ -76,7 +76,7 @@ static void find_map(struct sym *s, struct module *m, uint64_t ts_ns)
 {
 	if (m->fd >= 0 || ts_ns < m->retry_ns)
 		return;
-	/* Seldom and more seldom: most processes never write one. */
+	/* With growing intervals: most processes never write a map. */
 	m->retry_step_ns = m->retry_step_ns ? m->retry_step_ns * 2 : RETRY_NS;
 	if (m->retry_step_ns > RETRY_MAX_NS)
 		m->retry_step_ns = RETRY_MAX_NS;
@@ -112,7 +112,9 @@ static bool is_dump(const char *path)
 	return !strncmp(name, "jit-", 4) && len > 9 && !strcmp(name + len - 5, ".dump");
 }
 
-/* A jitdump is mapped executable to be noticed (tools/perf/Documentation/jitdump-specification.txt in Linux). */
+/*
+ * A JIT maps its jitdump executable to make it visible (tools/perf/Documentation/jitdump-specification.txt in Linux).
+ */
 int jit_mapping(struct sym *s, struct map_key key, uint64_t ts_ns, uint32_t module)
 {
 	struct module *dump = sym_module_at(s, module), *m;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Addresses to locations, while the event passes: hash look-ups and a binary search, no file is touched.
+ * Addresses to locations, as events pass: hash look-ups and a binary search, without file access.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "sonde/wire.h"
 #include "sym/jit.h"
 #include "sym/module.h"
-#include "sym/names.h"
 #include "sym/symbolizer.h"
+#include "sym/texts.h"
 
 static const uint64_t *stack_of(const struct event *ev, enum sec_kind kind, size_t cap, size_t *ret_n)
 {
@@ -25,7 +25,7 @@ static const uint64_t *stack_of(const struct event *ev, enum sec_kind kind, size
 
 static struct sym_loc locate_one(struct sym *s, const struct map_view *view, uint64_t ts_ns, uint64_t pc, bool caller)
 {
-	/* A call may be the last instruction of its mapping: then it returns to what is behind it. */
+	/* A call may be the last instruction of its mapping: its return address is the end of the mapping. */
 	const struct mapping *m = map_space_at(view->space, pc - caller);
 	struct module *mod;
 
@@ -99,7 +99,7 @@ static int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *
 	return 0;
 }
 
-/* "name+0xoffset [module]"; the last two may be missing. */
+/* "name+0xoffset [module]"; the last two parts are optional. */
 static void split_name(struct sym *s, const char *text, struct kernel_name *ret)
 {
 	size_t len = strlen(text);
@@ -118,10 +118,10 @@ static void split_name(struct sym *s, const char *text, struct kernel_name *ret)
 		ret->off = strtoull(plus + 3, &stop, 16);
 		end = stop == end ? plus : end;
 	}
-	ret->name = sym_names_text(s, text, (size_t)(end - text));
+	ret->name = sym_texts_keep(s, text, (size_t)(end - text));
 }
 
-/* The name may change or go, with a module or a program: what it is now is kept for sym_frames(). */
+/* The name may change or disappear with its module or BPF program: keep the current one for sym_frames(). */
 static const struct kernel_name *kernel_name(struct sym *s, const struct event *ev, uint64_t pc)
 {
 	bool is_new;

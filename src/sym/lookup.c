@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The places of one module, asked from each file that may know them: one worker per file. What a worker answers is
- * as little trusted as the file.
+ * Looks up the locations of one module in each file that may name them, with one worker per file. A worker's answer
+ * is trusted as little as the file.
  */
 #include "sym/lookup.h"
 
@@ -21,19 +21,19 @@
 #include "sym/module.h"
 #include "worker/worker.h"
 
-#define CPU_SECONDS 5			/* debug files of hundreds of MB take about one */
+#define CPU_SECONDS 5			/* debug files of hundreds of MB take about a second */
 #define TIMEOUT_NS 10000000000ull
-#define WASTE_MAX_NS 20000000000ull	/* on files that gave nothing; then the rest of them has to wait */
+#define WASTE_MAX_NS 20000000000ull	/* on files without a result; beyond it the other files must wait */
 #define HEAD_BYTES 8192			/* the head and the link's name */
 #define ANSWERS_MAX 3
 
-/* One look-up: the places asked for, their addresses, what the files said. */
+/* One look-up: requested locations, their addresses, answers of the files. */
 struct lookup {
 	struct sym *s;
 	struct module *m;
 	const struct ask *asks;
 	size_t n;
-	uint64_t *addrs;		/* owned; of each place */
+	uint64_t *addrs;		/* owned; per location */
 	uint64_t *sorted;		/* owned; each once */
 	size_t n_sorted;
 	struct lookup_head head;
@@ -50,7 +50,7 @@ static void lookup_fini(struct lookup *l)
 	free(l->sorted);
 }
 
-/* Why the module gives no names, for people. The first reason stays. */
+/* Why the module has no names, for the user. Keeps the first reason. */
 static void set_trouble(struct module *m, const char *why)
 {
 	if (!m->pub.trouble[0]) {
@@ -78,7 +78,7 @@ static struct resolve_request names_request(const struct lookup *l, enum resolve
 	};
 }
 
-/* Runs @fn; the answer is the caller's to free. Its length or -errno; @err says why. */
+/* Runs @fn; the caller frees the answer. Its length or -errno with the reason in @err. */
 static ssize_t call(struct sym *s, worker_fn fn, void *q, int fd, size_t cap, void **ret, struct err *err)
 {
 	const struct worker_opts o = { .name = "sonde-sym", .cpu_seconds = CPU_SECONDS };
@@ -155,7 +155,7 @@ void lookup_first_request(const struct sym *s, const struct lookup_group *g, str
 	*ret_cap = HEAD_BYTES + g->n * sizeof(uint64_t) + resolve_answer_cap(&ret->names);
 }
 
-/* What it said already, if that makes sense. */
+/* The answer prefetched earlier, if valid. */
 static bool had_answer(struct lookup *l, int *ret)
 {
 	_cleanup_free_ void *answer = TAKE_PTR(l->m->first_answer);
@@ -231,7 +231,7 @@ static bool wants_more(const struct lookup *l)
 	return false;
 }
 
-/* 0 when it was the right file and spoke. What is wrong with it is no trouble of the module. */
+/* 0 if this is the right file and the worker answered. A defect of this file does not count against the module. */
 static int ask_debug(struct lookup *l, int fd, bool by_link)
 {
 	struct lookup_request q = { .names = names_request(l, RESOLVE_ELF), .by_crc = by_link, .crc = l->head.crc };
@@ -268,7 +268,7 @@ static int keep_debug_fd(struct sym *s, struct module *m, int fd)
 	return 0;
 }
 
-/* Every place where it may be, until one is right; that one is kept. */
+/* Tries every candidate until one matches; keeps that file open. */
 static void ask_debug_files(struct lookup *l, int main_fd)
 {
 	const struct debug_want w = { .id = l->head.id, .id_len = l->head.id_len, .link = l->link };
@@ -294,7 +294,7 @@ static void ask_debug_files(struct lookup *l, int main_fd)
 	l->m->no_debug = true;
 }
 
-/* ---- maps of code made at run time ---- */
+/* ---- perf maps and jitdumps ---- */
 
 static int own_addresses(struct lookup *l)
 {
@@ -342,7 +342,7 @@ static int ask_maps(struct lookup *l)
 	return r == 0 ? ask_map(l, m->dump_fd, RESOLVE_JITDUMP) : r;
 }
 
-/* ---- all of them ---- */
+/* ---- all sources ---- */
 
 static int emit(const struct lookup *l, size_t i, const struct resolve_addr *a, answer_fn fn, void *ctx)
 {
@@ -352,7 +352,8 @@ static int emit(const struct lookup *l, size_t i, const struct resolve_addr *a, 
 
 	for (uint32_t k = 0; k < n; k++) {
 		const struct resolve_func *f = &a->funcs[k];
-		uint64_t at = l->addrs[i] + ask->caller;
+		/* no return address follows the first byte of a function: a signal trampoline, found as itself */
+		uint64_t at = l->addrs[i] + (ask->caller && f->start != l->addrs[i]);
 
 		funcs[k] = (struct sym_func){ .name = f->name, .raw = f->raw, .file = f->file, .line = f->line };
 		if (f->start && f->start <= at) {
@@ -373,7 +374,10 @@ static int ask_files(struct lookup *l)
 	if (fd < 0) {
 		struct err why;
 
-		err_errno(&why, fd, "cannot open it");
+		if (l->s->o.files == SYM_FILES_NONE)
+			err_set(&why, fd, "the recording has no names of it; --symfs DIR reads the files below DIR");
+		else
+			err_errno(&why, fd, "cannot open it");
 		set_trouble(l->m, why.msg);
 		return fd;
 	}

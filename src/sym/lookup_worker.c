@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In the worker: is it the right file, which virtual addresses have the places asked for, then their names.
+ * In the worker: verifies the file, converts file offsets to virtual addresses, then looks up their names.
  */
 #include "sym/lookup.h"
 
@@ -15,7 +15,7 @@
 #include "base/io.h"
 #include "base/macros.h"
 
-#define BUDGET_BYTES (64u << 20)	/* of headers, notes and the link */
+#define BUDGET_BYTES (64u << 20)	/* limit in bytes of headers, notes and the link */
 #define LINK_MAX_BYTES 4096
 
 static int compare_u64(const void *a, const void *b)
@@ -36,7 +36,7 @@ size_t lookup_sort(uint64_t *addrs, size_t n)
 	return unique;
 }
 
-/* A name with a NUL, zeroes up to a multiple of four, a checksum (gdb manual, "Separate Debug Files"). */
+/* A name with its NUL, padding to a multiple of four, a checksum (gdb manual, "Separate Debug Files"). */
 static const char *read_link(struct elf *e, struct lookup_head *head)
 {
 	struct elf_section sec;
@@ -84,12 +84,35 @@ static int check(const struct lookup_request *q, int fd, struct lookup_head *hea
 	return r;
 }
 
-/* The addresses behind the offsets; told as they are asked for, then sorted for the readers. */
-static int find_addresses(const struct elf *e, const struct lookup_request *q, struct buf *b, uint64_t *addrs)
+/*
+ * Is a signal trampoline at @off, to which the kernel lets a handler return? x86-64: mov $15, %rax or %eax; syscall.
+ * arm64: mov x8, #139; svc #0. The probe walks over it by the same bytes (probes/cpu/cpu_walk_wire.h).
+ */
+static bool is_signal_return(int fd, uint64_t off)
 {
-	for (size_t i = 0; i < q->n; i++)
-		if (elf_off_to_vaddr(e, q->asks[i].addr - q->asks[i].caller, &addrs[i]) < 0)
+	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t eax[] = { 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05 };
+	static const uint8_t x8[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
+	uint8_t code[sizeof(rax)];
+
+	if (pread(fd, code, sizeof(code), (off_t)off) != sizeof(code))
+		return false;
+	return !memcmp(code, rax, sizeof(rax)) || !memcmp(code, eax, sizeof(eax)) || !memcmp(code, x8, sizeof(x8));
+}
+
+/*
+ * Converts offsets to addresses: written in request order, then sorted for the readers. A return address belongs to
+ * the instruction before it, a trampoline begins at its address.
+ */
+static int find_addresses(const struct elf *e, const struct lookup_request *q, int fd, struct buf *b, uint64_t *addrs)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		const struct ask *a = &q->asks[i];
+		bool before = a->caller && !is_signal_return(fd, a->addr);
+
+		if (elf_off_to_vaddr(e, a->addr - before, &addrs[i]) < 0)
 			addrs[i] = LOOKUP_NOWHERE;
+	}
 	return buf_add(b, addrs, q->n * sizeof(*addrs));
 }
 
@@ -110,7 +133,7 @@ static int tell_head(const struct lookup_request *q, struct elf *e, int fd, stru
 	if (!head.ok)
 		return buf_error(b);
 	buf_add(b, link, head.link_len);
-	return q->asks ? find_addresses(e, q, b, addrs) : buf_error(b);
+	return q->asks ? find_addresses(e, q, fd, b, addrs) : buf_error(b);
 }
 
 int lookup_work(void *ctx, int in_fd, int out_fd)

@@ -23,7 +23,7 @@ size_t map_space_bytes(const struct map_space *s)
 	return sizeof(*s) + s->cap * sizeof(s->m[0]);
 }
 
-/* Index of the first mapping that ends behind @addr. */
+/* Index of the first mapping whose end is above @addr. */
 static uint32_t first_behind(const struct map_space *s, uint64_t addr)
 {
 	uint32_t lo = 0, hi = s->len;
@@ -85,7 +85,7 @@ static int make_room(struct map_space **s, uint32_t more)
 	return 0;
 }
 
-/* The mappings from @at to @at + @n make way for @with. Room is there. */
+/* Replaces @n mappings from @at on by @with. The list has room. */
 static void replace(struct map_space *s, uint32_t at, uint32_t n, const struct mapping *with, uint32_t n_with)
 {
 	memmove(&s->m[at + n_with], &s->m[at + n], (s->len - at - n) * sizeof(s->m[0]));
@@ -93,7 +93,7 @@ static void replace(struct map_space *s, uint32_t at, uint32_t n, const struct m
 	s->len += n_with - n;
 }
 
-/* Puts [start, end) of @m, which overlaps nothing that stays, where the mappings from @at to @at + @n are. */
+/* Inserts [start, end) of @m, which overlaps no remaining mapping, in place of @n mappings from @at on. */
 static int put(struct map_space **s, uint32_t at, uint32_t n, const struct mapping *m)
 {
 	struct mapping with[3];
@@ -111,7 +111,7 @@ static int put(struct map_space **s, uint32_t at, uint32_t n, const struct mappi
 	return 0;
 }
 
-/* @m gives way to @e when that is younger; and when a snapshot saw no more than what @e said. */
+/* True if @m yields to @e: @e is newer, or @m is from a snapshot and only confirms @e. */
 static bool yields(const struct mapping *m, const struct mapping *e, bool snapshot)
 {
 	return e->since_ns > m->since_ns ||
@@ -124,8 +124,7 @@ static bool same(const struct mapping *a, const struct mapping *b)
 }
 
 /*
- * Goes through what @m overlaps from left to right. What is older is replaced; around what stays, @m is cut into
- * pieces.
+ * Walks the mappings that @m overlaps from left to right. Removes older ones; newer ones remain and split @m.
  */
 int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot)
 {
@@ -144,7 +143,7 @@ int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot)
 		int r;
 
 		for (; i < (*s)->len && (*s)->m[i].start <= pos && yields(m, &(*s)->m[i], snapshot); i++) {
-			(*s)->m[i].since_ns = MAX((*s)->m[i].since_ns, m->since_ns); /* it was still there */
+			(*s)->m[i].since_ns = MAX((*s)->m[i].since_ns, m->since_ns); /* still mapped */
 			pos = (*s)->m[i].end;
 		}
 		if (pos >= m->end)

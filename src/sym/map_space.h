@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One list of mappings, sorted, without overlaps, shared by counting. Private to src/sym.
+ * A sorted list of mappings without overlaps, shared by reference counting. Private to src/sym.
  */
 #ifndef SYM_MAP_SPACE_H
 #define SYM_MAP_SPACE_H
@@ -11,7 +11,7 @@
 
 #include "sym/maptab.h"
 
-#define MAP_SPACE_MAX 8192	/* mappings; a process that makes more of them means harm */
+#define MAP_SPACE_MAX 8192	/* limit of mappings; only a hostile process needs more */
 
 struct map_space {
 	uint32_t refs;
@@ -23,9 +23,9 @@ struct map_space *map_space_new(uint32_t cap);	/* one reference; NULL without me
 size_t map_space_bytes(const struct map_space *s);
 
 /*
- * Adds @m to *s, which has one reference and may move. The younger of two that overlap keeps its place; what a
- * snapshot saw confirms what is there. 1 when the list says something else now, 0 when it does not, -ENOSPC beyond
- * MAP_SPACE_MAX, -ENOMEM; then nothing, or a part of @m, was added.
+ * Adds @m to *s, which has one reference and may move. Where two mappings overlap, the newer one wins; a snapshot
+ * confirms an existing mapping. 1 if the list changed, 0 if not, -ENOSPC beyond MAP_SPACE_MAX, -ENOMEM; after an
+ * error @m was added partly or not at all.
  */
 int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Per pid a chain of processes, newest first; per process the list of now and the one before the last exec.
+ * Per pid a chain of processes, newest first; per process the current list of mappings and the list before the last
+ * exec.
  */
 #include "sym/maptab.h"
 
@@ -12,22 +13,23 @@
 #include "base/map.h"
 #include "sym/map_space.h"
 
-#define KEEP_EXITED_NS 3000000000ull	/* how late a sample may come and still find its process */
+#define KEEP_EXITED_NS 3000000000ull	/* how late a sample may arrive and still find its process */
 
-struct links { struct links *prev, *next; };	/* a ring; the oldest is next of its head */
+struct links { struct links *prev, *next; };	/* a ring; head.next is the oldest */
 
 struct proc {
 	struct links age;	/* in live by last use, or in exited by time of exit */
 	struct proc *older;	/* of the same pid */
-	struct map_who who;	/* start 0 = not known: it showed up by a mapping */
-	uint64_t seen_ns;	/* first fact about it */
+	struct map_who who;	/* start 0 = unknown: first seen by a mapping */
+	uint64_t seen_ns;	/* earliest fact about it */
 	uint64_t exit_ns;	/* 0 = alive */
-	uint64_t image_ns;	/* what is older is before's; 0 = it did not exec */
-	struct map_space *now, *before;	/* references; NULL = nothing */
+	uint64_t image_ns;	/* older samples use `before`; 0 = no exec seen */
+	struct map_space *now, *before;	/* references; NULL = empty */
 	uint64_t now_generation, before_generation;
 };
 
 struct maptab {
+	/* lint-ok(tables): mappings of processes, not who they are */
 	struct map by_tgid;	/* uint32_t -> struct proc *, the newest */
 	struct links live, exited;
 	size_t bytes, budget_bytes;
@@ -86,7 +88,7 @@ static struct map_space *space_new(struct maptab *t, uint32_t cap)
 	return s;
 }
 
-/* The mappings of @from that are not older than @ns, as a list of its own. */
+/* The mappings of @from that are not older than @ns, as a new list. */
 static struct map_space *space_copy(struct maptab *t, const struct map_space *from, uint64_t ns)
 {
 	struct map_space *s = space_new(t, map_space_count_since(from, ns) + 2);
@@ -98,7 +100,7 @@ static struct map_space *space_copy(struct maptab *t, const struct map_space *fr
 	return s;
 }
 
-/* What @p may write to. */
+/* Gives @p its own list for writing. */
 static int own_space(struct maptab *t, struct proc *p)
 {
 	struct map_space *s;
@@ -122,7 +124,7 @@ static struct proc *chain_of(const struct maptab *t, uint32_t tgid)
 	return p ? *p : NULL;
 }
 
-/* Whoever had the pid at @ts_ns. One without a start had it from when it was seen. */
+/* The process that had the pid at @ts_ns. If its start is unknown, it had the pid from its first fact on. */
 static struct proc *find_at(const struct maptab *t, uint32_t tgid, uint64_t ts_ns)
 {
 	struct proc *p = chain_of(t, tgid);
@@ -132,7 +134,7 @@ static struct proc *find_at(const struct maptab *t, uint32_t tgid, uint64_t ts_n
 	return p && (!p->exit_ns || ts_ns <= p->exit_ns) ? p : NULL;
 }
 
-/* One that showed up by a mapping after @start_ns is that process, and is known by its start from here on. */
+/* Matches a process that was first seen by a mapping after @start_ns, and sets its start. */
 static struct proc *find(const struct maptab *t, struct map_key key, uint64_t ts_ns)
 {
 	struct proc *p;
@@ -173,7 +175,9 @@ static void forget(struct maptab *t, struct proc *p)
 	free(p);
 }
 
-/* Those that exited long ago go silently; what must go for room is counted, the exited first. */
+/*
+ * Forgets old exited processes without counting; processes evicted for lack of room are counted, exited ones first.
+ */
 static void make_room(struct maptab *t, const struct proc *keep)
 {
 	struct proc *p;
@@ -230,19 +234,19 @@ static struct proc *find_or_add(struct maptab *t, struct map_key key, uint64_t t
 
 /* ---- facts ---- */
 
-int maptab_fork(struct maptab *t, uint64_t ts_ns, struct map_key child, struct map_key maker)
+int maptab_fork(struct maptab *t, uint64_t ts_ns, struct map_key child, struct map_key parent)
 {
-	struct proc *from = find(t, maker, ts_ns), *p;
+	struct proc *from = find(t, parent, ts_ns), *p;
 
-	if (from && !from->exit_ns) { /* its list must not be forgotten for the child's sake */
+	if (from && !from->exit_ns) { /* move it to the young end: adding the child must not evict it */
 		unlink_age(from);
 		link_youngest(&t->live, from);
 	}
 	p = find_or_add(t, child, ts_ns);
 	if (!p)
 		return -ENOMEM;
-	from = find(t, maker, ts_ns);
-	/* A snapshot that was faster knows as much. */
+	from = find(t, parent, ts_ns);
+	/* A snapshot may have reported it earlier. */
 	if (!from || from == p || p->now || p->image_ns)
 		return 0;
 	p->now = space_get(from->now);

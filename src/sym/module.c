@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Modules: what a location is in. A file is known by several keys at once: the build id or the inode that events
- * tell, and what fstat() says once it is open; so a file that a snapshot knows by inode and a mapping by build id is
- * one module. Descriptors are kept from first sight, the least used ones closed beyond a number.
+ * Modules: the objects that locations lie in. A file has several keys: the build id or inode from events, and the
+ * identity from fstat() once it is open; so a snapshot that reports an inode and a mapping that reports a build id
+ * lead to the same module. Descriptors are opened at first sight; beyond a limit the least recently used are closed.
  *
- * Build ids are believed: a file that carries another one's id can give names to that one.
+ * Build ids are trusted: a file with a forged id can name the functions of the file that it imitates.
  */
 #include "sym/module.h"
 
@@ -72,10 +72,11 @@ void sym_module_keep(struct sym *s, struct module *m, int fd)
 	sym_module_touch(s, m);
 }
 
-/* The host's file of that path: the build id will tell; without one, only the same inode will do. */
+/* The host's file at that path: accepted by build id; without one, only by inode. */
 static int open_host_file(const struct sym *s, const char *path, uint64_t ino, bool has_id)
 {
-	_cleanup_close_ int fd = hostfile_open(s, path);
+	const bool denied = s->o.files == SYM_FILES_NONE || (s->o.files == SYM_FILES_BY_ID && !has_id);
+	_cleanup_close_ int fd = denied ? -ENOENT : hostfile_open(s, path);
 	struct stat st;
 
 	if (fd < 0)
@@ -85,7 +86,7 @@ static int open_host_file(const struct sym *s, const char *path, uint64_t ino, b
 	return TAKE_FD(fd);
 }
 
-/* As the process sees it; when it is gone already, as the host does. */
+/* As the process sees it; as the host does if the process is gone. */
 static int open_file(const struct sym *s, const struct seen *seen, const char *path, bool has_id)
 {
 	const struct mapped_file f = { .start = seen->start, .end = seen->end, .path = path, .ino = seen->ino };
@@ -104,7 +105,10 @@ int sym_module_fd(struct sym *s, struct module *m)
 	}
 	if (m->wrong || m->refused)
 		return -ESTALE;
-	fd = m->pub.kind == SYM_VDSO ? vdso_open() : open_file(s, &m->seen, m->pub.path, m->id_len);
+	if (m->pub.kind == SYM_VDSO)
+		fd = s->o.live ? vdso_open() : -ENOENT;
+	else
+		fd = open_file(s, &m->seen, m->pub.path, m->id_len);
 	if (fd >= 0)
 		sym_module_keep(s, m, fd);
 	return fd;
@@ -195,7 +199,7 @@ static bool stat_key(int fd, struct file_key *ret)
 	return true;
 }
 
-/* One range that covers all its executable mappings in the process where it was seen first. */
+/* One range that covers all its executable mappings in the first process seen. */
 static void widen(struct module *m, const struct file_fact *f)
 {
 	struct sym_module *p = &m->pub;
@@ -215,7 +219,7 @@ static void widen(struct module *m, const struct file_fact *f)
 		p->limit = p->start + (f->off - p->offset) + len;
 }
 
-/* The module that has this file already, by what its descriptor says; else a new one. */
+/* The existing module of this file, by fstat() of its descriptor; else a new one. */
 static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, uint32_t *ret)
 {
 	struct file_key k;
@@ -260,7 +264,7 @@ static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	return 0;
 }
 
-/* The process of the first sight was gone, or the host has another file at that path: this process may be there. */
+/* The first process was gone, or the host has another file at that path: try this process. */
 static void look_again(struct sym *s, struct module *m, const struct file_fact *f)
 {
 	_cleanup_free_ char *path = strndup(f->path, f->path_len);
@@ -295,6 +299,10 @@ int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	}
 	m = sym_module_at(s, index);
 	m->seen = f->seen;
+	if (f->seen.ino) {
+		m->dev = f->dev;
+		m->generation = f->generation;
+	}
 	widen(m, f);
 	if (s->o.live && m->fd < 0 && s->n_open < s->max_open)
 		look_again(s, m, f);

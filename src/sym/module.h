@@ -25,10 +25,10 @@ struct file_fact {
 /* The module of a file; opens it at first sight when live. 0 or -ENOMEM. */
 int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret);
 
-/* Its descriptor, opened again if it was closed; -errno. The module owns it. */
+/* Its descriptor, reopened if it was closed; -errno. Owned by the module. */
 int sym_module_fd(struct sym *s, struct module *m);
-void sym_module_touch(struct sym *s, struct module *m);	       /* marks it as used last */
-void sym_module_distrust(struct sym *s, struct module *m);     /* its descriptor is that of another file */
+void sym_module_touch(struct sym *s, struct module *m);	       /* marks it as most recently used */
+void sym_module_distrust(struct sym *s, struct module *m);     /* its descriptor refers to another file */
 void sym_module_keep(struct sym *s, struct module *m, int fd); /* takes ownership of @fd */
 
 #endif

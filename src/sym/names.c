@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Locations to functions: what is not known yet is asked file by file, each place once, and kept.
+ * Locations to functions: looks up unknown locations file by file, each once, and keeps the names.
  */
 #include "sym/names.h"
 
@@ -12,14 +12,16 @@
 #include "sym/jit.h"
 #include "sym/lookup.h"
 #include "sym/module.h"
+#include "sym/recorded.h"
 #include "sym/symbolizer.h"
+#include "sym/texts.h"
 
-#define FRAME_BYTES 56	/* about what one costs in the table */
+#define FRAME_BYTES 56	/* approximate cost of an entry in bytes */
 
 struct frame_key { uint64_t addr; uint32_t module, caller; };
 
 static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };	/* its file has no name for it */
-static const struct sym_func untold = { .name = "", .raw = "", .file = "" };	/* its file could not be asked */
+static const struct sym_func unanswered = { .name = "", .raw = "", .file = "" };	/* could not ask its file */
 
 void sym_names_init(struct sym *s)
 {
@@ -33,24 +35,9 @@ void sym_names_fini(struct sym *s)
 	map_fini(&s->texts);
 }
 
-const char *sym_names_text(struct sym *s, const char *text, size_t len)
+bool sym_names_missing(const struct sym_frame *f)
 {
-	uint64_t hash = map_hash(text, len);
-	const char **have = map_find(&s->texts, &hash);
-	const char *copy;
-
-	if (!len)
-		return "";
-	if (have && strlen(*have) == len && !memcmp(*have, text, len))
-		return *have;
-	copy = arena_copy(&s->arena, text, len);
-	if (!copy)
-		return "";
-	if (!have)
-		have = map_add(&s->texts, &hash, NULL);
-	if (have)
-		*have = copy;
-	return copy;
+	return f->funcs == &unanswered;
 }
 
 /* ---- the table of frames ---- */
@@ -60,7 +47,7 @@ static bool has_room(const struct sym *s)
 	return s->frames.len * FRAME_BYTES < s->o.budget_bytes / 2;
 }
 
-/* @n 0: it has no name, and @empty says why. */
+/* @n 0: it has no name, and @empty is the reason. */
 static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym_func *funcs, uint32_t n,
 		      const struct sym_func *empty)
 {
@@ -79,9 +66,9 @@ static int keep_frame(struct sym *s, const struct frame_key *k, const struct sym
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
 		copy[i] = funcs[i];
-		copy[i].name = sym_names_text(s, funcs[i].name, strlen(funcs[i].name));
-		copy[i].raw = sym_names_text(s, funcs[i].raw, strlen(funcs[i].raw));
-		copy[i].file = sym_names_text(s, funcs[i].file, strlen(funcs[i].file));
+		copy[i].name = sym_texts_keep(s, funcs[i].name, strlen(funcs[i].name));
+		copy[i].raw = sym_texts_keep(s, funcs[i].raw, strlen(funcs[i].raw));
+		copy[i].file = sym_texts_keep(s, funcs[i].file, strlen(funcs[i].file));
 	}
 	*f = (struct sym_frame){ .funcs = copy, .n = n };
 	s->stats.unnamed--;
@@ -95,12 +82,12 @@ static int keep_kernel(struct sym *s, const struct frame_key *k)
 	struct sym_func f;
 
 	if (!name || !name->name[0])
-		return keep_frame(s, k, NULL, 0, &untold);
+		return keep_frame(s, k, NULL, 0, &unanswered);
 	f = (struct sym_func){
 		.name = name->name, .raw = name->name, .file = "", .off = name->off,
 		.start = k->addr - name->off,
 	};
-	return keep_frame(s, k, &f, 1, &untold);
+	return keep_frame(s, k, &f, 1, &unanswered);
 }
 
 /* ---- asking ---- */
@@ -130,7 +117,7 @@ static int take_answer(void *ctx, size_t i, const struct sym_func *funcs, uint32
 	return keep_frame(g->s, &g->keys[i], funcs, n, &nameless);
 }
 
-/* Names of the places of one module; @keys are those of @a->asks. */
+/* Looks up the locations of one module; @keys correspond to @a->asks. */
 static int ask_module(struct sym *s, const struct lookup_group *a, const struct frame_key *keys)
 {
 	_cleanup_free_ bool *told = calloc(a->n, sizeof(*told));
@@ -142,11 +129,11 @@ static int ask_module(struct sym *s, const struct lookup_group *a, const struct 
 	r = lookup_module(s, a->m, a->asks, a->n, take_answer, &g);
 	for (size_t i = 0; r != -ENOMEM && i < a->n; i++)
 		if (!told[i])
-			r = keep_frame(s, &keys[i], NULL, 0, &untold);
+			r = keep_frame(s, &keys[i], NULL, 0, &unanswered);
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Some modules at a time. @keys: of all groups, one after the other. */
+/* Several modules per batch. @keys: of all groups, in order. */
 static int ask_groups(struct sym *s, const struct lookup_group *groups, size_t n, const struct frame_key *keys)
 {
 	const size_t most = lookup_prefetch_max();
@@ -196,17 +183,39 @@ static struct frame_key key_of(const struct sym_query *q)
 	return (struct frame_key){ .addr = q->loc.addr, .module = q->loc.module, .caller = q->caller };
 }
 
-/* Who could not be asked may be there now; a map of code made at run time may have grown. */
+/* A file that could not be opened may exist now; a perf map may have grown. */
 static bool is_known(const struct sym *s, const struct frame_key *k)
 {
 	const struct sym_frame *f = map_find(&s->frames, k);
 	const struct module *m = sym_module_at(s, k->module);
 
-	if (f && f->funcs == &untold)
+	if (f && f->funcs == &unanswered)
 		return m->refused;
 	if (!f || f->funcs != &nameless || m->pub.kind != SYM_JIT)
 		return f;
 	return jit_bytes(m) == m->read_bytes;
+}
+
+/* False: the recording does not say. Without `lines` inlined functions are left out, as in a live run. */
+static bool keep_recorded(struct sym *s, const struct frame_key *k, int *ret)
+{
+	const struct module *m = sym_module_at(s, k->module);
+	const struct sym_frame *f = recorded_find(s, m, k->addr, k->caller);
+	struct sym_func last;
+
+	if (!f && !k->caller && !s->o.collects) /* the same function: else sym_collect_write() had recorded both */
+		f = recorded_find(s, m, k->addr, true);
+	if (!f || (!f->n && s->o.collects))
+		return false;
+	if (s->o.lines || !f->n) {
+		*ret = keep_frame(s, k, f->funcs, f->n, &nameless);
+		return true;
+	}
+	last = f->funcs[f->n - 1];
+	last.file = "";
+	last.line = 0;
+	*ret = keep_frame(s, k, &last, 1, &nameless);
+	return true;
 }
 
 int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_frame *ret)
@@ -225,6 +234,8 @@ int sym_frames(struct sym *s, const struct sym_query *q, size_t n, struct sym_fr
 			continue;
 		if (sym_module_at(s, k.module)->pub.kind == SYM_KERNEL)
 			r = keep_kernel(s, &k);
+		else if (keep_recorded(s, &k, &r))
+			continue;
 		else if (sym_module_at(s, k.module)->pub.kind != SYM_UNKNOWN)
 			missing[n_missing++] = k;
 	}

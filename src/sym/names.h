@@ -5,14 +5,15 @@
 #ifndef SYM_NAMES_H
 #define SYM_NAMES_H
 
-#include <stddef.h>
+#include <stdbool.h>
 
 struct sym;
+struct sym_frame;
 
 void sym_names_init(struct sym *s);
 void sym_names_fini(struct sym *s);
 
-/* The symbolizer's copy of @len bytes of @text, one of each; "" beyond the budget. */
-const char *sym_names_text(struct sym *s, const char *text, size_t len);
+/* The file of this location could not be read, so it may have a name. */
+bool sym_names_missing(const struct sym_frame *f);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * First questions to many files in one worker: to start one takes longer than most answers. Each answer has a pipe of
- * its own, so a file that breaks the worker spoils nobody's: who has no answer is asked alone afterwards.
+ * First requests to many files in one worker: starting a worker takes longer than most answers. Each answer has its
+ * own pipe, so a file that crashes the worker does not affect other answers; files without an answer are asked again,
+ * one worker each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static int work(void *ctx, int in_fd, int out_fd)
 	return 0;
 }
 
-/* One answer, to its end. 0, -ETIMEDOUT, -EMSGSIZE, -ENOMEM. */
+/* Reads one answer to its end. 0, -ETIMEDOUT, -EMSGSIZE, -ENOMEM. */
 static int read_answer(int fd, size_t cap, struct buf *ret)
 {
 	uint64_t deadline_ns = clock_boot_ns() + TIMEOUT_NS;
@@ -79,7 +80,8 @@ static void add(struct batch *b, struct sym *s, const struct lookup_group *g)
 	int fd = g->m->pub.kind != SYM_JIT && !g->m->refused && !g->m->wrong ? sym_module_fd(s, g->m) : -1, pipe[2];
 	size_t i = b->n;
 
-	fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* its own may be closed for another's */
+	fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* it may have been evicted for another
+									   * module */
 	if (fd < 0)
 		return;
 	if (pipe2(pipe, O_CLOEXEC) < 0) {

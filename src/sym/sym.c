@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Life of a symbolizer, and what it learns from state events.
+ * Life of a symbolizer, and its reaction to state events.
  */
 #include "sym/sym.h"
 
@@ -16,10 +16,12 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "event/event.h"
+#include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
 #include "sym/jit.h"
 #include "sym/module.h"
 #include "sym/names.h"
+#include "sym/recorded.h"
 #include "sym/symbolizer.h"
 #include "sym/vdso.h"
 
@@ -30,7 +32,7 @@ static const char *const words[] = {
 	[W_MAP_ADDR] = "map.addr", [W_MAP_LEN] = "map.len", [W_MAP_OFFSET] = "map.offset", [W_MAP_DEV] = "map.dev",
 	[W_MAP_INO] = "map.ino", [W_MAP_GENERATION] = "map.ino_generation", [W_MAP_PATH] = "map.path",
 	[W_MAP_BUILD_ID] = "map.build_id", [W_IMAGE_NS] = "task.image_ns", [W_THREAD] = "task.thread",
-	[W_MAKER] = "task.maker", [W_MAKER_START] = "task.maker_start", [W_NS_PID] = "task.ns_pid",
+	[W_PARENT] = "task.maker", [W_PARENT_START] = "task.maker_start", [W_NS_PID] = "task.ns_pid",
 	[W_UID] = "task.uid", [W_LAST] = "exit.last",
 };
 _Static_assert(ARRAY_SIZE(words) == W__MAX, "every word has a name");
@@ -101,6 +103,8 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	map_init(&s->kernel, sizeof(uint64_t), sizeof(struct kernel_name));
 	map_init(&s->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
 	sym_names_init(s);
+	recorded_init(s);
+	map_init(&s->collected, sizeof(struct sym_collected), sizeof(uint8_t));
 	r = copy_opts(s, o);
 	if (r >= 0)
 		s->maps = maptab_new(s->o.budget_bytes / 2);
@@ -127,6 +131,9 @@ void sym_free(struct sym *s)
 	map_fini(&s->kernel);
 	map_fini(&s->meanings);
 	sym_names_fini(s);
+	recorded_fini(s);
+	map_fini(&s->collected);
+	free(s->stack);
 	arena_fini(&s->arena);
 	if (s->proc_fd >= 0)
 		close(s->proc_fd);
@@ -188,10 +195,15 @@ static bool text_is(const struct value *v, const char *s)
 	return v->len == strlen(s) && !memcmp(v->str, s, v->len);
 }
 
-/* Code of no file: a process's own, or the kernel's if it is as long as ours (of a 32-bit process, it is not). */
+/*
+ * Code without a file: the process's own, or the kernel's vDSO if it has the length of ours (in 32-bit processes it
+ * differs).
+ */
 static bool fixed_module(const struct sym *s, const struct value *path, uint64_t len, uint32_t *ret)
 {
-	if (text_is(path, "[vdso]") && len == s->vdso_len)
+	bool recorded = !s->o.live && s->o.files != SYM_FILES_ANY;
+
+	if (text_is(path, "[vdso]") && (len == s->vdso_len || recorded))
 		*ret = MODULE_VDSO;
 	else if (!path->len || text_is(path, "//anon") || path->str[0] == '[')
 		*ret = MODULE_ANON;
@@ -235,8 +247,8 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct mea
 static int learn_process(struct sym *s, const struct event *ev, const struct meaning *m)
 {
 	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	const struct map_key maker = {
-		.tgid = (uint32_t)number(ev, m, W_MAKER), .start_ns = number(ev, m, W_MAKER_START),
+	const struct map_key parent = {
+		.tgid = (uint32_t)number(ev, m, W_PARENT), .start_ns = number(ev, m, W_PARENT_START),
 	};
 	int r = 0;
 
@@ -249,8 +261,8 @@ static int learn_process(struct sym *s, const struct event *ev, const struct mea
 	}
 	if (m->field[W_LAST] || number(ev, m, W_THREAD) || ev->tid != ev->tgid)
 		return 0;
-	if (maker.tgid)
-		r = maptab_fork(s->maps, ev->ts_ns, key, maker);
+	if (parent.tgid)
+		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
 	else if (m->field[W_IMAGE_NS])
 		r = maptab_exec(s->maps, ev->ts_ns, key, number(ev, m, W_IMAGE_NS));
 	if (r >= 0 && m->field[W_UID])
@@ -265,6 +277,8 @@ int sym_event(struct sym *s, const struct event *ev)
 
 	if (ev->desc->class != EVENT_STATE)
 		return 0;
+	if (ev->desc->type == SONDE_EV_SYMBOLS)
+		return recorded_learn(s, ev) == -ENOMEM ? -ENOMEM : 0;
 	m = meaning_of(s, ev->desc);
 	if (!m)
 		return -ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Data of a symbolizer and its modules, which the parts work on: events (sym.c), modules (module.c, jit.c), locations
+ * Data of a symbolizer and its modules, shared by its parts: events (sym.c), modules (module.c, jit.c), locations
  * (locate.c), names (names.c, prefetch.c, lookup.c). Private to src/sym.
  */
 #ifndef SYM_SYMBOLIZER_H
@@ -17,24 +17,24 @@
 #include "sym/maptab.h"
 #include "sym/sym.h"
 
-/* Modules that are always there, by index. */
+/* Modules that always exist, by index. */
 enum { MODULE_UNKNOWN, MODULE_KERNEL, MODULE_VDSO, MODULE_ANON, MODULE__FIXED };
 
-/* Words of state events that are known here; by name, not by probe. */
+/* Fields of state events that the symbolizer reads; by name, not by probe. */
 enum sym_word {
 	W_MAP_ADDR, W_MAP_LEN, W_MAP_OFFSET, W_MAP_DEV, W_MAP_INO, W_MAP_GENERATION, W_MAP_PATH, W_MAP_BUILD_ID,
-	W_IMAGE_NS, W_THREAD, W_MAKER, W_MAKER_START, W_NS_PID, W_UID, W_LAST, W__MAX,
+	W_IMAGE_NS, W_THREAD, W_PARENT, W_PARENT_START, W_NS_PID, W_UID, W_LAST, W__MAX,
 };
 
 struct field;
 struct meaning { const struct field *field[W__MAX]; bool any; };
 
-/* A file as events and fstat() tell it apart: one of several kinds, see module.c. */
+/* Identity of a file as events and fstat() report it: one of several kinds, see module.c. */
 struct file_key { uint64_t w[4]; };
 
 struct age { struct age *prev, *next; };
 
-/* Where a mapping of a file was seen last: the way to open it. */
+/* Where a mapping of a file was last seen, to open it again. */
 struct seen {
 	struct map_key key;
 	uint64_t start, end, ino;
@@ -46,27 +46,31 @@ struct module {
 	int fd;				/* of a file; of a perf map */
 	int dump_fd;			/* of a jitdump */
 	int debug_fd;			/* of its separate debug file */
-	bool debug_by_link, no_debug;	/* found by its name; looked for in vain */
+	bool debug_by_link, no_debug;	/* found by its name; searched without success */
 	char *trouble;			/* owned; behind pub.trouble */
-	uint8_t id[ELF_BUILD_ID_MAX];	/* what events said; id_len 0 = nothing */
+	uint8_t id[ELF_BUILD_ID_MAX];	/* reported by events; id_len 0 = none */
 	uint8_t id_len;
-	bool refused;			/* its bytes broke a reader: never again */
-	bool wrong;			/* the build id does not fit: it is another file */
+	bool refused;			/* its bytes crashed a reader: never retry */
+	bool wrong;			/* the build id differs: another file */
 	struct seen seen;
+	uint32_t dev, generation;	/* of seen.ino */
 	uint32_t uid, ns_tgid;		/* JIT: its process */
-	uint64_t retry_ns, retry_step_ns;	/* JIT: when to look for the map again, in event time */
-	uint64_t read_bytes;		/* JIT: size of the map when names were last taken from it */
-	void *first_answer;		/* owned; of lookup_prefetch(), until lookup_module() */
+	uint64_t retry_ns, retry_step_ns;	/* JIT: time of the next search for the map, in event time */
+	uint64_t read_bytes;		/* JIT: size of the map when it was last read */
+	void *first_answer;		/* owned; from lookup_prefetch(), until lookup_module() */
 	size_t first_len;
 };
 
-/* What is known of a kernel address. */
+/* A location of a stack that a recording has. */
+struct sym_collected { uint64_t addr; uint32_t module, caller; };
+
+/* Name of a kernel address. */
 struct kernel_name { const char *name; uint64_t off; uint32_t module; uint32_t pad; };
 
 struct sym {
 	struct sym_opts o;		/* strings owned */
 	int proc_fd, root_fd;		/* of the host; -1 = not live, or none */
-	int (*open_path)(void *ctx, const char *path);	/* NULL = by ourselves */
+	int (*open_path)(void *ctx, const char *path);	/* NULL = opened by this process */
 	void *open_ctx;
 	struct maptab *maps;
 	VEC(struct module *) modules;
@@ -76,11 +80,14 @@ struct sym {
 	struct map meanings;		/* const struct event_desc * -> struct meaning */
 	struct map frames;		/* struct frame_key -> struct sym_frame; names.c */
 	struct map texts;		/* uint64_t hash -> const char *: every name once */
-	struct arena arena;		/* of funcs and texts */
+	struct map collected;		/* struct sym_collected, for the recording */
+	struct map recorded;		/* names of a recording; recorded.c */
+	struct sym_loc *stack;		/* owned; of the event at hand */
+	struct arena arena;		/* size of funcs and texts */
 	struct age open;		/* modules with a descriptor, oldest first */
 	size_t n_open, max_open;
-	size_t vdso_len;		/* bytes of the kernel's code in a process; 0 = replay */
-	uint64_t wasted_ns;		/* of this call of sym_frames(): on files that gave nothing */
+	size_t vdso_len;		/* size of the vDSO; 0 = replay */
+	uint64_t wasted_ns;		/* in this call of sym_frames(): time spent on files without a result */
 	struct sym_stats stats;
 };
 

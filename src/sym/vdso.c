@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where it is and how long, /proc/self/maps knows (vdso(7)); nothing in it says its length.
+ * /proc/self/maps gives its address and length (vdso(7)); the image itself does not record its length.
  */
 #include "sym/vdso.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The code that the kernel maps into every process. Ours is that of all processes of our word size. Private to
+ * The code that the kernel maps into every process. Ours equals that of all processes of our word size. Private to
  * src/sym.
  */
 #ifndef SYM_VDSO_H
@@ -8,10 +8,10 @@
 
 #include <stddef.h>
 
-/* Bytes of our own; 0 = there is none. */
+/* Bytes of our own; 0 = none. */
 size_t vdso_len(void);
 
-/* A descriptor of a copy of it, an ELF file; -ENOENT when there is none, or -errno. */
+/* A descriptor of a copy, an ELF file; -ENOENT without a vDSO, or -errno. */
 int vdso_open(void);
 
 #endif

@@ -11,7 +11,9 @@
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <termios.h>
@@ -117,6 +120,10 @@ static int give_up_user(const struct worker_opts *o)
 
 	if (o->rights)
 		return rights_keep(o->rights & rights_permitted(), o->rights & rights_permitted());
+	if (o->store) {
+		r = geteuid() || !o->gid || (setgroups(0, NULL) == 0 && setgid(o->gid) == 0) ? 0 : -errno;
+		return r < 0 ? r : rights_keep(0, 0);
+	}
 	capng_clear(CAPNG_SELECT_ALL);
 	if (geteuid() != 0) {
 		/* dropping the bounding set needs CAP_SETPCAP; without it the set is harmless */
@@ -140,7 +147,7 @@ static bool has_rights(const struct worker_opts *o, bool was_root)
 	for (size_t i = 0; i < ARRAY_SIZE(data); i++)
 		if (data[i].effective || data[i].permitted || data[i].inheritable)
 			return true;
-	return was_root && (getuid() == 0 || geteuid() == 0);
+	return was_root && !o->store && (getuid() == 0 || geteuid() == 0);
 }
 
 static int limit(int resource, uint64_t value)
@@ -177,14 +184,16 @@ static int set_limits(const struct worker_opts *o, uint64_t used_bytes)
 		r = limit(RLIMIT_CPU, o->cpu_seconds);
 	if (r == 0 && o->cpu_ns)
 		r = limit_ns(o->cpu_ns);
-	if (r == 0)
+	if (r == 0 && !o->store)
 		r = limit(RLIMIT_FSIZE, 0);
 	if (r == 0)
 		r = limit(RLIMIT_CORE, 0);
-	if (r == 0 && !o->network)	/* counted per user: other processes of `nobody` have some */
+	/* counts all processes of the user, and `nobody` may have others */
+	if (r == 0 && !o->network && !o->store)
 		r = limit(RLIMIT_NPROC, 0);
 	/* forbids new descriptors; open ones stay usable */
-	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : o->rights ? OPENER_FDS : 0);
+	return r < 0 ? r : limit(RLIMIT_NOFILE, o->network ? NETWORK_FDS : o->rights || o->asks || o->store ?
+							     OPENER_FDS : 0);
 }
 
 static int die_with(pid_t parent)
@@ -217,6 +226,17 @@ static const int refused[] = {
 static const int allowed_opener[] = {
 	SCMP_SYS(openat2), SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl),
 	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(rt_sigaction),
+};
+
+/* Further calls of a writer of stores: src/store, and messages over its sockets. */
+static const int allowed_store[] = {
+	SCMP_SYS(openat), SCMP_SYS(open), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fstatfs), SCMP_SYS(statfs),
+	SCMP_SYS(getdents64), SCMP_SYS(fcntl), SCMP_SYS(flock), SCMP_SYS(pwrite64), SCMP_SYS(ftruncate),
+	SCMP_SYS(fchown), SCMP_SYS(fchmod), SCMP_SYS(fsync), SCMP_SYS(fdatasync), SCMP_SYS(renameat),
+	SCMP_SYS(renameat2), SCMP_SYS(unlinkat), SCMP_SYS(linkat), SCMP_SYS(mkdir), SCMP_SYS(mkdirat),
+	SCMP_SYS(sendfile), SCMP_SYS(memfd_create), SCMP_SYS(uname), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
+	SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigpending), SCMP_SYS(poll),
+	SCMP_SYS(ppoll), SCMP_SYS(recvfrom), SCMP_SYS(recvmsg), SCMP_SYS(sendto), SCMP_SYS(sendmsg),
 };
 
 /*
@@ -256,6 +276,8 @@ static const struct { int nr; struct scmp_arg_cmp arg; } self_rules[] = {
 	{ SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0) },
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) },	/* isatty() */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TIOCGWINSZ) },
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCSETS) },	/* a full screen gives the terminal back */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCSETSW) },
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL) },	/* workers */
 	{ SCMP_SYS(tgkill), SCMP_A2(SCMP_CMP_EQ, SIGABRT) },	/* abort() */
 };
@@ -288,6 +310,18 @@ static int allow(scmp_filter_ctx f, const int *calls, size_t n)
 	return r;
 }
 
+/* A server: its clients, who they are, small answers at once. */
+static int add_accept_rules(scmp_filter_ctx f)
+{
+	int r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(accept4), 0);
+
+	if (r == 0)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(getsockopt), 2, SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
+				     SCMP_A2(SCMP_CMP_EQ, SO_PEERCRED));
+	return r ? r : seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(setsockopt), 1,
+					SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP));
+}
+
 static int add_self_rules(scmp_filter_ctx f, bool accepts)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -296,9 +330,12 @@ static int add_self_rules(scmp_filter_ctx f, bool accepts)
 	if (r == 0)
 		r = allow(f, allowed_self, ARRAY_SIZE(allowed_self));
 	if (r == 0 && accepts)
-		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(accept4), 0);
+		r = add_accept_rules(f);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(self_rules); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, self_rules[i].nr, 1, self_rules[i].arg);
+	if (r == 0)	/* a full screen stops itself at Ctrl-Z */
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2,
+				     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()), SCMP_A2(SCMP_CMP_EQ, SIGSTOP));
 	if (r == 0)
 		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
 	/* the C library falls back to clone(), whose flags the filter can check */
@@ -315,6 +352,27 @@ static int add_opener_rules(scmp_filter_ctx f, const struct worker_opts *o)
 				SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)o->unlink_fd), SCMP_A2(SCMP_CMP_EQ, 0));
 }
 
+/* Requests and replies over its input only. */
+static int add_asking_rules(scmp_filter_ctx f)
+{
+	static const int calls[] = { SCMP_SYS(sendto), SCMP_SYS(recvmsg) };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(calls); i++)
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, calls[i], 1, SCMP_A0(SCMP_CMP_EQ, STDIN_FILENO));
+	return r;
+}
+
+static int add_store_rules(scmp_filter_ctx f)
+{
+	int r = allow(f, allowed_store, ARRAY_SIZE(allowed_store));
+
+	if (r == 0)	/* threads */
+		r = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				     SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
+	return r ? r : seccomp_rule_add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+}
+
 static int add_rules(scmp_filter_ctx f, const struct worker_opts *o)
 {
 	const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
@@ -322,6 +380,10 @@ static int add_rules(scmp_filter_ctx f, const struct worker_opts *o)
 
 	if (r == 0 && o->rights)
 		r = add_opener_rules(f, o);
+	if (r == 0 && o->asks)
+		r = add_asking_rules(f);
+	if (r == 0 && o->store)
+		r = add_store_rules(f);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(refused); i++)
 		r = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), refused[i], 0);
 	if (r == 0)

@@ -146,7 +146,7 @@ static int take_fd(struct msghdr *m)
 }
 
 /* Sends a request. Returns the code of the reply, or -errno; *ret_fd: its descriptor. */
-static int ask(struct opener *o, struct request *q, const char *name, int *ret_fd)
+static int ask(int sock, struct request *q, const char *name, int *ret_fd)
 {
 	size_t len = strlen(name);
 	int32_t code;
@@ -159,10 +159,10 @@ static int ask(struct opener *o, struct request *q, const char *name, int *ret_f
 		return -ENAMETOOLONG;
 	memcpy(q->name, name, len);
 	len += offsetof(struct request, name) + 1;
-	if (send(o->fd, q, len, MSG_NOSIGNAL) != (ssize_t)len)
+	if (send(sock, q, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return -ECHILD;
 	do
-		n = recvmsg(o->fd, &m, MSG_CMSG_CLOEXEC);
+		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n != sizeof(code))
 		return -ECHILD;
@@ -170,12 +170,22 @@ static int ask(struct opener *o, struct request *q, const char *name, int *ret_f
 	return code;
 }
 
-int opener_open(struct opener *o, uint32_t what, const char *name)
+int opener_take_fd(struct opener *o)
+{
+	return TAKE_FD(o->fd);
+}
+
+int opener_open_at(int sock, uint32_t what, const char *name)
 {
 	struct request q = { .operation = OPERATION_OPEN, .what = what };
-	int fd, r = ask(o, &q, name, &fd);
+	int fd, r = ask(sock, &q, name, &fd);
 
 	return r < 0 ? r : fd;
+}
+
+int opener_open(struct opener *o, uint32_t what, const char *name)
+{
+	return opener_open_at(o->fd, what, name);
 }
 
 int opener_remove(struct opener *o)
@@ -183,5 +193,5 @@ int opener_remove(struct opener *o)
 	struct request q = { .operation = OPERATION_REMOVE };
 	int fd;
 
-	return ask(o, &q, "", &fd);
+	return ask(o->fd, &q, "", &fd);
 }

@@ -35,6 +35,13 @@ struct opener_opts {
 
 int opener_start(const struct opener_opts *opts, struct opener **ret, struct err *err);
 
+/*
+ * For a worker that asks the opener itself (struct worker_opts, asks): its end of the connection, owned by the caller
+ * from now on, and the request over it.
+ */
+int opener_take_fd(struct opener *o);
+int opener_open_at(int fd, uint32_t what, const char *name);
+
 /* Opens a file. A descriptor owned by the caller, close-on-exec, or -errno. Blocks on the file system. */
 int opener_open(struct opener *o, uint32_t what, const char *name);
 

@@ -16,7 +16,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "worker/confine.h"
+#include "worker/worker_child.h"
+#include "worker/spawner.h"
 
 #define NS_PER_MS 1000000ull
 #define START_MS 10000	/* to drop privileges; usually takes milliseconds */
@@ -29,12 +30,6 @@ struct worker {
 	int fd;		/* answers */
 	int report_fd;	/* start_report; -1 = read already */
 	char name[32];
-};
-
-/* Sent by a worker before it runs: code 0, or why it could not drop its privileges. */
-struct start_report {
-	int code;
-	char step[60];
 };
 
 int worker_fd(const struct worker *w)
@@ -95,26 +90,6 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 	return timeout_ns ? now + MIN(timeout_ns, UINT64_MAX - now) : 0;
 }
 
-/* ---- in the child ---- */
-
-_Noreturn static void run_child(const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd, const int answer[2],
-				int report_fd, pid_t parent)
-{
-	struct start_report report = { 0 };
-	const char *step = "";
-
-	if (report_fd <= STDERR_FILENO) /* the parent has closed standard descriptors */
-		report_fd = fcntl(report_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	report.code = confine(o, in_fd, answer[1], report_fd, parent, &step);
-	snprintf(report.step, sizeof(report.step), "%s", step);
-	if (write(report_fd, &report, sizeof(report)) != sizeof(report) || report.code < 0)
-		_exit(255);
-	close(report_fd);
-	_exit(fn(ctx, in_fd < 0 ? -1 : STDIN_FILENO, STDOUT_FILENO) & 0xff);
-}
-
-/* ---- in the parent ---- */
-
 static int read_report(struct worker *w, struct err *err)
 {
 	_cleanup_close_ int fd = TAKE_FD(w->report_fd);
@@ -131,19 +106,31 @@ static int read_report(struct worker *w, struct err *err)
 	return err_errno(err, r, "%s: the worker process did not start", w->name);
 }
 
+/* In the spawner where it can be. The new pid or -errno. */
+static pid_t start_child(const struct worker_child *c)
+{
+	pid_t pid = spawner_spawn(c);
+
+	if (pid != -ENOENT)
+		return pid;
+	pid = fork();
+	if (!pid)
+		worker_child_run(c);
+	return pid < 0 ? -errno : pid;
+}
+
 static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn fn, void *ctx, int in_fd)
 {
 	int answer[2] = { -1, -1 }, report[2] = { -1, -1 }, r = 0;
-	pid_t parent = getpid();
 
 	if (pipe2(answer, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0) {
 		r = -errno;
 	} else {
 		fcntl(answer[0], F_SETPIPE_SZ, PIPE_BYTES);	/* fewer wake-ups for a long answer */
-		w->pid = fork();
-		if (!w->pid)
-			run_child(o, fn, ctx, in_fd, answer, report[1], parent);
-		r = w->pid < 0 ? -errno : 0;
+		w->pid = start_child(&(struct worker_child){
+			.opts = o, .fn = fn, .ctx = ctx, .in_fd = in_fd, .answer_fd = answer[1],
+			.report_fd = report[1], .parent = getpid() });
+		r = MIN(w->pid, 0);
 	}
 	if (report[1] >= 0)
 		close(report[1]);

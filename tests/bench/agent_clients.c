@@ -106,7 +106,7 @@ static void take_record(struct conn *c, const struct proto_frame *f)
 		if (lost.cause == SONDE_LOST_QUEUE)
 			c->told[r.instance % SONDE_INSTANCES] += lost.count;
 	}
-	if (r.type >> 8 == 0 || r.flags & (SONDE_RF_SNAPSHOT | SONDE_RF_SUM))
+	if (r.type >> 8 == 0 || r.flags & SONDE_RF_UNCOUNTED)
 		return;
 	c->got[r.instance % SONDE_INSTANCES]++;
 	if (measures && r.instance && now_ns > r.ts_ns) {

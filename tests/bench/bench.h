@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the benchmarks share. A benchmark compares things in interleaved rounds, so that whatever else the
- * machine does hits all of them, and quotes medians. It prints lines for tests/bench/run:
+ * Shared by the benchmarks. A benchmark compares things in interleaved rounds, so that other load on the machine hits
+ * all of them, and quotes medians. It prints lines for tests/bench/run:
  *
  *   note <TAB> text
  *   figure <TAB> name <TAB> value <TAB> unit

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs that do nothing at both directions of an interface until a signal comes: what the kernel charges for
- * having any there.
+ * Empty programs at both directions of an interface until a signal comes: the kernel's own cost of attached programs.
  *
  *   bench_empty_tc IFACE
  */

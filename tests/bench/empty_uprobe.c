@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that does nothing at places of a file until a signal comes: what the kernel charges for having any there.
+ * An empty program at given offsets of a file until a signal comes: the kernel's own cost of uprobes.
  *
  *   bench_empty_uprobe FILE OFFSET...
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What it costs a packet to be kept for a flight recorder: a slot of a mapped array against an overwritable perf
- * ring, test-runs over an empty program, interleaved. doc/decisions/0014-flight-recorder.md quotes the figures.
+ * Cost of keeping a packet for a flight recorder: a slot of a mapped array against an overwritable perf ring,
+ * test-runs over an empty program, interleaved. doc/decisions/0014-flight-recorder.md quotes the figures.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

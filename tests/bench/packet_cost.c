@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a packet pays at an interface that `sonde monitor`, `sonde flows` or `sonde capture --keep` watches: the
- * attached program itself, found by its name, in test-runs against a program that does nothing. Emitted (the ring
- * drained by the running sonde), refused by packet words in the kernel, kept by the flight recorder, counted into a
- * flow at each level of aggregation, held against a rule file. 74 bytes, TCP, on loopback in a network namespace of
- * this process.
+ * Cost per packet at an interface that `sonde monitor`, `sonde flows` or `sonde capture --keep` watches: test-runs of
+ * the attached program itself, found by its name, against an empty program. Cases: emitted (the running sonde drains
+ * the ring), refused by a packet filter in the kernel, kept by the flight recorder, counted into a flow at each level
+ * of aggregation, evaluated by a rule file. 74 bytes, TCP, on loopback in this process's own network namespace.
  *
  *   bench_packet_cost SONDE
  */
@@ -67,7 +66,7 @@ static uint32_t program_id(int dir, const char *name)
 	return id;
 }
 
-/* The program of that name that process @pid holds: another sonde on this host has one that is called the same. */
+/* The program of that name that process @pid holds: another sonde on this host has a program of the same name. */
 static int find_program(pid_t pid, const char *name)
 {
 	struct dirent *e;
@@ -163,7 +162,7 @@ static double cost_of(const char *name, char **words, int empty)
 	return bench_median(beyond, ROUNDS);
 }
 
-/* All packets are of one flow, which was told of in the warm-up: what is left is what most packets pay. */
+/* All packets belong to a flow that was reported in the warm-up: the rest is the cost of most packets. */
 static void flow_figures(char *sonde, int empty)
 {
 	static const char *const levels[] = { "none", "low", "medium", "max" };
@@ -179,7 +178,7 @@ static void flow_figures(char *sonde, int empty)
 	}
 }
 
-/* No rule fits until the last one, which a port and two networks ask for; the packet is counted, not told of. */
+/* No rule matches until the last, which requires a port and two networks; the packet is counted, not reported. */
 static void rule_figures(char *sonde, int empty)
 {
 	static const unsigned sizes[] = { 1, 64, 1024 };

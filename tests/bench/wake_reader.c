@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What Cilium's agent does before anything of its own: libbpf's perf_buffer with a wake-up per event, and a callback
- * that only counts. Prints the reader's CPU time per million events; tests/bench/listener.py compares with it.
+ * The minimum that Cilium's agent does per event: libbpf's perf_buffer with a wake-up per event, and a callback that
+ * only counts. Prints the reader's CPU time per million events; tests/bench/listener.py compares with it.
  */
 #include <bpf/libbpf.h>
 #include <pthread.h>

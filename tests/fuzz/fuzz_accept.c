@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/http/http_accept.h"
+#include "http/http_accept.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

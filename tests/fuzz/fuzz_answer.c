@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a parsing worker may send: arbitrary bytes instead of answers.
+ * Output of a parsing worker: arbitrary bytes instead of answers.
  */
 #include <stdlib.h>
 #include <string.h>

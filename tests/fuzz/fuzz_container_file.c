@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scap/container_file.h"
+#include "container/container_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

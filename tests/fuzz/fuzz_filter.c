@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any text as a filter. What parses has a normal form that reads back the same and decides the same.
+ * Any text as a filter. An accepted filter has a normal form that parses to the same filter and decides the same.
  */
 #include <stdint.h>
 #include <stdlib.h>

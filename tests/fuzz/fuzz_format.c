@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any text as the form of a line. What parses prints something that ends in a line feed, or nothing.
+ * Any text as the format of a line. An accepted format prints text that ends in a line feed, or nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

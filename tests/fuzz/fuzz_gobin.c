@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A whole Go program: build information, table of functions, module data, types, DWARF, rules. What comes out is an
- * answer that its own reader takes, or a sentence.
+ * A whole Go program: build information, function table, module data, types, DWARF, rules. The output is an answer
+ * that its own parser accepts, or a sentence.
  */
 #include <stdint.h>
 #include <stdlib.h>

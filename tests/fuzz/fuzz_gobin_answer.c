@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a worker that was taken over may send: refused, or every number in it is within bounds and every string ends.
+ * Output of a compromised worker: refused, or every number in it is within bounds and every string is terminated.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DWARF of a Go program alone, with every type of every row wanted.
+ * DWARF of a Go program alone, with every type of every row requested.
  */
 #include <stdint.h>
 
 #include "base/macros.h"
 #include "elf/elf.h"
-#include "gobin/dwarf.h"
+#include "gobin/dwarf/dwarf.h"
 #include "gobin/rules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

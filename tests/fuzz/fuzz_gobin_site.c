@@ -1,21 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The first instructions of a function: the place chosen lies within them, whatever they are. The first byte says
- * which machine.
+ * Instructions of a function: the place chosen lies within them, whatever they are. The first byte says which
+ * machine, and how far a function lies that it may call.
  */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "gobin/site.h"
+#include "gobin/goroutine.h"
+#include "gobin/site/site.h"
+
+#define ADDR 0x1000
+
+static void check(const struct site *p, size_t len)
+{
+	if (p->kind >= GOBIN_SITE_KIND__MAX || !p->len || p->off > len || p->len > len - p->off)
+		abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	const uint16_t machine = len && data[0] & 1 ? EM_AARCH64 : EM_X86_64;
+	const uint64_t callee = ADDR + (len ? data[0] & ~3u : 0);
 	struct site p;
 
-	if (!len || site_choose(data[0] & 1 ? EM_AARCH64 : EM_X86_64, data + 1, len - 1, &p) < 0)
+	goroutine_tls_off(data, len);
+	if (!len--)
 		return 0;
-	if (p.kind >= GOBIN_SITE_KIND__MAX || !p.len || p.off > len - 1 || p.len > len - 1 - p.off)
-		abort();
+	data++;
+	if (site_choose(machine, data, len, &p) == 0)
+		check(&p, len);
+	if (site_after_call(machine, data, len, ADDR, callee, &p) == 0)
+		check(&p, len);
+	if (site_after_slice(machine, data, len, ADDR, callee, &p) == 0)
+		check(&p, len);
 	return 0;
 }

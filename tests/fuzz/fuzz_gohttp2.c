@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Any bytes as records of the gohttp2 probe, one after the other through one decoder: lines, JSON and spans of the
- * calls that come out. A call that was seen to begin ends at most once.
+ * calls that come out. A call that was seen to begin ends at most once; a call that was never sent is one record,
+ * without a begin.
  *
  * Input: { kind, milliseconds since the one before, length (16 bits, little endian), the bytes behind the header }*
  */
@@ -12,10 +13,11 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "call/call_event.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/json.h"
-#include "sinks/otlp_span.h"
+#include "sinks/otlp/otlp_span.h"
 
 #define PROBE_ID 5
 #include "probes/gohttp2/gohttp2_event.h"
@@ -24,9 +26,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 extern const struct decoder_ops gohttp2_decoder;
 
+#define IDENT(type) ((type) | IDENT_BIT)	/* with the identity block */
+#define IDENT_BIT 0x8000u
+
 static const uint16_t kinds[] = {
 	GOHTTP2_REC_FRAME, GOHTTP2_REC_MISS, GOHTTP2_REC_PROGRAM, GOHTTP2_REC_EXEC,
-	GOHTTP2_REC_EXIT,  SONDE_EV_TICK,    GOHTTP2_REC_SHORT,
+	GOHTTP2_REC_EXIT,  SONDE_EV_TICK,    GOHTTP2_REC_SHORT,	  GOHTTP2_REC_START,
+	GOHTTP2_REC_LATE,  IDENT(GOHTTP2_REC_FRAME), IDENT(GOHTTP2_REC_LOG),
 };
 
 struct counts {
@@ -37,6 +43,7 @@ struct counts {
 static int take(void *ctx, struct event *ev)
 {
 	const struct line_opts o = { .verbose = 2 };
+	const struct call_event_body *call = ev->body;
 	struct counts *n = ctx;
 	struct buf b = { 0 };
 	struct json j = { .out = &b };
@@ -49,10 +56,10 @@ static int take(void *ctx, struct event *ev)
 	if (memchr(b.data, '\x1b', b.len))
 		abort();	/* a control byte on its way to a terminal */
 	buf_fini(&b);
-	n->opened += ev->desc == &gohttp2_open_desc;
-	if (ev->desc != &gohttp2_call_desc)
+	n->opened += ev->desc == &call_event_open;
+	if (ev->desc != &call_event_end)
 		return 0;
-	n->ended += ((const struct gohttp2_call_body *)ev->body)->opened_ns != 0;
+	n->ended += call->opened_ns && call->end != CALL_EVENT_END_UNSENT;
 	if (n->ended > n->opened || otlp_span(&n->spans, ev) < 0)
 		abort();
 	return 0;
@@ -61,8 +68,8 @@ static int take(void *ctx, struct event *ev)
 static void feed(struct decode_set *d, struct counts *n, uint16_t type, uint64_t ts_ns, const void *bytes, size_t len)
 {
 	struct sonde_rec head = {
-		.ts_ns = ts_ns, .len = (uint32_t)(sizeof(head) + len), .type = type, .tgid = 7, .tid = 8,
-		.start_ns = 1000,
+		.ts_ns = ts_ns, .len = (uint32_t)(sizeof(head) + len), .type = type & ~IDENT_BIT, .tgid = 7,
+		.tid = 8, .start_ns = 1000, .flags = type & IDENT_BIT ? SONDE_RF_IDENT : 0,
 	};
 	char *copy = malloc(head.len);	/* exactly the record: a read past its end is seen */
 

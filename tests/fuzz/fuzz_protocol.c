@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The agent's side of a connection, with state: the input is a conversation of several clients. Each step is a byte
- * (which client, what to do) and its data: bytes as they are, a sound frame made of them, an end of the stream by
- * the agent, a refused subscription. Checked all along: the states that doc/protocol.md allows, frames of the agent
- * that are frames, an end after every mistake.
+ * The agent's side of a connection, with state: the input interleaves several clients. Each step is a byte (which
+ * client, what to do) and its data: raw bytes, a valid frame built from them, an end of the stream by the agent, a
+ * refused subscription. Checked after each step: the states that doc/protocol.md allows, well-formed frames from the
+ * agent, an end after every error.
  */
 #include <errno.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Recordings: arbitrary bytes, handed over in portions whose size the first byte chooses. What is delivered is
- * always whole and aligned. Checksums are mended first, so that the fuzzer gets behind them.
+ * Recordings: arbitrary bytes, passed in portions whose size the first byte selects. Delivered records are always
+ * complete and aligned. The target repairs checksums first, so that the fuzzer gets past them.
  */
 #include <stdlib.h>
 #include <string.h>

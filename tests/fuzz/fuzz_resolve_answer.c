@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a worker may send as an answer: what is accepted is whole, and its strings end inside it. */
+/* Answers of a worker: an accepted answer is complete, and its strings end inside it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A capture through everything behind the reader: decoder, state, all words, lines, and the writer, whose file must
- * be one that the reader takes.
+ * A capture through everything behind the reader: decoder, state, all fields, lines, and the writer, whose output the
+ * reader must accept.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tests of the object file readers share: programs made by the tools of the machine, in a folder that goes.
+ * Shared by the tests of the object file readers: programs built by the installed tools, in a temporary folder.
  */
 #ifndef TESTS_ELF_UTIL_H
 #define TESTS_ELF_UTIL_H
@@ -22,7 +22,7 @@ static inline int util_setup(void **state)
 	return mkdtemp(util_dir) ? 0 : -1;
 }
 
-/* Runs a shell command in the folder, silently; true when it ended with 0. */
+/* Runs a shell command in the folder, silently; true if it exits with 0. */
 __attribute__((format(printf, 1, 2))) static inline bool util_sh(const char *fmt, ...)
 {
 	char cmd[2048], full[2400];
@@ -64,7 +64,7 @@ static inline void util_write(const char *name, const void *data, size_t len)
 		abort();
 }
 
-/* The whole file, to be freed by the caller. */
+/* The whole file; the caller frees it. */
 static inline char *util_read(const char *name, size_t *ret_len)
 {
 	FILE *f = fopen(util_path(name), "re");

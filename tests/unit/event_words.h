@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a decoder made of a record, as text: for the tests of the probes' decoders. Include cmocka.h first. */
+/* Events of a decoder as text, for the tests of the probes' decoders. Include cmocka.h first. */
 #ifndef UNIT_EVENT_WORDS_H
 #define UNIT_EVENT_WORDS_H
 
@@ -12,7 +12,7 @@
 
 struct event_words {
 	struct buf line;
-	struct buf words;	/* "name=value " of every field that is there */
+	struct buf words;	/* "name=value " of every field that is present */
 };
 
 static inline void event_words_take(struct event_words *w, const struct event *ev)
@@ -51,7 +51,7 @@ static inline void has_no_word(struct event_words *w, const char *word)
 		fail_msg("\"%s\" in: %s", word, buf_str(&w->words));
 }
 
-/* The events of a record of one probe; its return value. The record is as long as its memory. */
+/* Decodes one record of a probe; returns the decoder's result. The record is an exact allocation. */
 static inline int decode_alone(const struct decoder_ops *const *decoders, const void *rec, size_t len,
 			       int (*take)(void *ctx, struct event *ev), void *ctx)
 {
@@ -59,7 +59,7 @@ static inline int decode_alone(const struct decoder_ops *const *decoders, const 
 	char *copy = malloc(len);
 	int r;
 
-	memcpy(copy, rec, len);	/* a sanitizer sees a read past the end */
+	memcpy(copy, rec, len);	/* so that a sanitizer reports a read past the end */
 	assert_int_equal(decode_set_new(decoders, &d), 0);
 	r = decode_record(d, copy, len, take, ctx);
 	decode_set_free(d);

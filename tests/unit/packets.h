@@ -40,7 +40,7 @@ static inline int packet_row_parse(char *line, struct packet_row *row)
 	return hex[2 * row->len] ? -1 : 0;
 }
 
-/* Calls @fn for each row of @file. Returns the number of rows, or -1 if the file is missing or broken. */
+/* Calls @fn for each row of @file. Returns the number of rows, or -1 if the file is missing or malformed. */
 static inline int packet_rows(const char *file, void (*fn)(const struct packet_row *row))
 {
 	_cleanup_fclose_ FILE *f = fopen(file, "re");

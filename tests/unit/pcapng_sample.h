@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A short run whose events the pcapng sink writes: two interfaces in two namespaces, a drop with a reason,
- * a function, an owner and losses before it, a plain packet, a verdict. The event types are made up here: the sink
+ * A short run whose events the pcapng sink writes: two interfaces in two namespaces, a drop with a reason, a
+ * function, an owner and preceding losses, a plain packet, a verdict. The event types are invented here: the sink
  * must learn everything from their rows.
  */
 #ifndef TESTS_PCAPNG_SAMPLE_H
@@ -163,7 +163,7 @@ static inline int sample_run(const struct sink_opts *opts, struct outfile *out)
 	ev.body = &ledger;
 	ev.body_len = sizeof(ledger);
 	r = r ? r : sink_event(&s, &ev);
-	ev.instance = 2;	/* of a probe that has no packets */
+	ev.instance = 2;	/* of a probe without packets */
 	r = r ? r : sink_event(&s, &ev);
 	r = r ? r : sink_close(&s);
 	event_names_free(names);

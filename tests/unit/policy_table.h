@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of a policy asked as the program asks them, without a kernel: longest prefix, hash, ports, sets.
+ * Looks up the tables of a policy as the program does, without a kernel: longest prefix, hash, ports, sets.
  */
 #ifndef TESTS_POLICY_TABLE_H
 #define TESTS_POLICY_TABLE_H
@@ -40,7 +40,7 @@ static inline uint32_t policy_table_exact(const struct policy_table *t, uint32_t
 	return t->head.none[ask];
 }
 
-/* The number of the rule, 0 = the default. Cgroups are not asked: they need ids. */
+/* The number of the rule, 0 = the default. Cgroups are left out: they need ids. */
 static inline uint32_t policy_table_number(const struct policy_table *t, const struct policy_packet *p)
 {
 	uint32_t in[2 + SONDE_POLICY_ASKS], n = 0;

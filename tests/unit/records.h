@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Records of capture files as lines of text, for comparing; and what every record must fulfil, whatever the
- * file said (also used by the fuzz targets, hence abort() and no cmocka).
+ * Records of capture files as lines of text, for comparing; and invariants of every record, whatever the file (also
+ * used by the fuzz targets, hence abort() and no cmocka).
  */
 #ifndef TESTS_RECORDS_H
 #define TESTS_RECORDS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rings in plain memory for tests: written as the kernel writes them, and a callback that keeps what a reader
- * delivered. Include after cmocka.h.
+ * Rings in plain memory for tests: written as the kernel writes them, and a callback that keeps the delivered
+ * records. Include after cmocka.h.
  */
 #ifndef TESTS_RING_MEM_H
 #define TESTS_RING_MEM_H
@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "ring/ring.h"
 
-/* ---- what a reader delivered ---- */
+/* ---- records that a reader delivered ---- */
 
 struct got { uint64_t time_ns, lost; uint32_t len, cpu; unsigned source; uint8_t first, last; };
 struct log {
@@ -42,7 +42,7 @@ static inline int collect(void *ctx, const struct ring_rec *rec)
 
 #define RING_BYTES 1024u
 
-/* doubled: the second half of data is the first again, as in a mapping by the kernel. */
+/* doubled: the second half of data repeats the first, as in the kernel's mapping. */
 struct bpf_mem {
 	uint64_t cons, prod;
 	bool doubled;
@@ -56,7 +56,7 @@ static inline void put_bytes(uint8_t *ring, size_t size, uint64_t pos, const voi
 		ring[(pos + i) % size] = ((const uint8_t *)src)[i];
 }
 
-/* Reserves @len bytes; returns where the record is, or UINT64_MAX when the ring is full. */
+/* Reserves @len bytes; returns the position of the record, or UINT64_MAX if the ring is full. */
 static inline uint64_t bpf_reserve(struct bpf_mem *m, uint32_t len)
 {
 	uint64_t at = m->prod, step = ROUND_UP(len + 8, 8);
@@ -185,7 +185,7 @@ struct perf_mem {
 	bool backward;
 };
 
-/* Writes one record at the head, as the kernel does: forward behind the last, backward in front of it. */
+/* Writes one record at the head, as the kernel does: forward after the last, backward before it. */
 static inline void perf_put(struct perf_mem *m, uint32_t type, const void *body, uint16_t len)
 {
 	struct perf_event_header h = { .type = type, .size = (uint16_t)(sizeof(h) + len) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A folder of a test program's own: scratch_setup() and scratch_teardown() are its cmocka group's.
+ * A temporary folder of the test program: scratch_setup() and scratch_teardown() are its cmocka group's.
  */
 #ifndef TESTS_SCRATCH_DIR_H
 #define TESTS_SCRATCH_DIR_H
@@ -11,7 +11,7 @@
 
 static char scratch_dir[] = "/tmp/sonde-test-XXXXXX";
 
-/* Others may look in: a worker without rights reads what is there. */
+/* World-readable: a worker without rights reads the files. */
 static inline int scratch_setup(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State events as a probe would make them, with the words that the symbolizer knows and bodies it has never heard
- * of; and the mappings of a live process, told by them.
+ * State events as from a probe, with the fields that the symbolizer knows and bodies that it has never seen; and the
+ * mappings of a live process, reported by them.
  */
 #ifndef TESTS_SYM_FEED_H
 #define TESTS_SYM_FEED_H
@@ -83,7 +83,7 @@ static inline void feed_mapping(struct sym *s, uint64_t ts_ns, uint32_t pid, con
 	assert_int_equal(sym_event(s, &ev), 0);
 }
 
-/* All executable mappings that /proc/PID/maps has. */
+/* All executable mappings in /proc/PID/maps. */
 static inline void feed_process(struct sym *s, uint64_t ts_ns, uint32_t pid)
 {
 	char path[64], line[512], perms[8];
@@ -138,7 +138,7 @@ static inline size_t feed_locate(struct sym *s, uint64_t ts_ns, uint32_t pid, co
 	return sym_locate_user(s, &ev, ret, n);
 }
 
-/* What one address is called now. */
+/* Current name of one address. */
 static inline const struct sym_func *feed_name(struct sym *s, const struct sym_loc *loc, bool caller)
 {
 	const struct sym_query q = { .loc = *loc, .caller = caller };

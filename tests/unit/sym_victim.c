@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Somebody else's program: says where its functions are, then waits until its standard input ends. Built in several
- * ways, with a build id that is known.
+ * A foreign program: prints where its functions are, then waits for the end of its standard input. Built in several
+ * ways, with a known build id.
  */
 #include <stdio.h>
 

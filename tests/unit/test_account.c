@@ -31,7 +31,7 @@ static void live_sums_close(void **state)
 	assert_int_equal(account_gap(a), 0);
 }
 
-/* What a live half made itself was seen by it, not by the kernel. */
+/* Records made by a live half count as seen by it, not by the kernel. */
 static void injected_records_are_seen(void **state)
 {
 	struct account a = { .from_kernel = true, .origin = { .seen = 5, .delivered = 5 } };
@@ -71,7 +71,7 @@ static void what_was_added_up_is_delivered(void **state)
 	assert_int_equal(account_gap(&replayed), 0);
 }
 
-/* A recording says what was lost before it; the replay's own filter comes on top. */
+/* A recording reports losses from before it; the replay's own filter adds to them. */
 static void replay_continues_the_recorded_ledger(void **state)
 {
 	struct account a = { .records = 60, .delivered = 20, .filtered = 40 };
@@ -97,7 +97,7 @@ static void a_capture_without_a_ledger_was_seen_as_it_arrived(void **state)
 	assert_int_equal(account_gap(&a), 0);
 }
 
-/* A ring beside those of the kernel's ledger says itself what it lost: the stream has it, so the sums have it. */
+/* A ring outside the kernel's ledger reports its own losses: they are in the stream and in the sums. */
 static void announced_losses_are_in_the_sums(void **state)
 {
 	struct account live = { .from_kernel = true, .origin = { .seen = 10, .delivered = 6 } };
@@ -123,7 +123,7 @@ static void announced_losses_are_in_the_sums(void **state)
 	assert_int_equal(account_gap(&cut), 0);
 }
 
-/* The ledger of a recording counts what its stream announces. */
+/* The ledger of a recording counts the records that its stream announces. */
 static void a_recorded_ledger_has_the_announced_losses(void **state)
 {
 	struct account a = { .records = 60, .delivered = 60, .origin = { .seen = 100, .delivered = 60 } };

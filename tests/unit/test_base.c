@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/crc32.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/map.h"
@@ -51,7 +53,7 @@ static void escape_takes_nothing(void **state)
 	buf_fini(&b);
 }
 
-/* Every byte in every position of a short string: nothing that a terminal would obey comes out. */
+/* Every byte in every position of a short string: no control sequence comes out. */
 static void escape_never_lets_a_control_byte_through(void **state)
 {
 	(void)state;
@@ -203,7 +205,7 @@ static void arena_keeps_its_limit(void **state)
 	arena_fini(&a);
 }
 
-/* In a child: is the page of @p there? */
+/* In a child: does the page of @p exist? */
 static bool is_forked(const void *p)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -257,9 +259,179 @@ static void errors_carry_context(void **state)
 	assert_int_equal(err_set(NULL, -EINVAL, "nobody reads this"), -EINVAL);
 }
 
+static void assert_text(struct buf *b, const char *want, int len)
+{
+	assert_int_equal(b->len, len);
+	assert_memory_equal(b->data, want, b->len);
+	buf_reset(b);
+}
+
+/* The text of @v by buf_printf() is the one by the C library. */
+#define ASSERT_FORMAT(b, fmt, v) \
+	(buf_printf((b), fmt, (v)), assert_text((b), want, snprintf(want, sizeof(want), fmt, (v))))
+
+/* Conversions that buf_printf() does itself and those it leaves to the C library, over numbers of all lengths. */
+static void formats_are_those_of_libc(void **state)
+{
+	const char *volatile none = NULL;
+	struct buf b = { 0 };
+	char want[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 65 * 3; i++) {
+		const unsigned long long u = (i / 3 < 64 ? 1ull << i / 3 : 0) + i % 3 - 1;
+		const long long v = (long long)u;
+
+		ASSERT_FORMAT(&b, "%lld", v);
+		ASSERT_FORMAT(&b, "%5lld|", v);
+		ASSERT_FORMAT(&b, "%-5lld|", v);
+		ASSERT_FORMAT(&b, "%05lld", v);
+		ASSERT_FORMAT(&b, "%+lld", v);
+		ASSERT_FORMAT(&b, "%.5lld", v);
+		ASSERT_FORMAT(&b, "<%llu>", u);
+		ASSERT_FORMAT(&b, "%#llx", u);
+		ASSERT_FORMAT(&b, "%08llx", u);
+		ASSERT_FORMAT(&b, "%#018llx", u);
+		ASSERT_FORMAT(&b, "%llX", u);
+		ASSERT_FORMAT(&b, "%#llo", u);
+		ASSERT_FORMAT(&b, "%#03llo", u);
+		ASSERT_FORMAT(&b, "%-#6llo|", u);
+		ASSERT_FORMAT(&b, "%d", (int)v);
+		ASSERT_FORMAT(&b, "%3u%%", (unsigned)v);
+		ASSERT_FORMAT(&b, "%02x", (unsigned)v);
+		ASSERT_FORMAT(&b, "%c|", (int)v);
+		buf_add_u64(&b, u);
+		assert_text(&b, want, snprintf(want, sizeof(want), "%llu", u));
+		buf_add_i64(&b, v);
+		assert_text(&b, want, snprintf(want, sizeof(want), "%lld", v));
+		buf_add_hex(&b, u);
+		assert_text(&b, want, snprintf(want, sizeof(want), "%#llx", u));
+	}
+	buf_printf(&b, "%s %.2s %.*s|%6s|%-6s|%*d|%zu %5.1f %s", "all", "cut", 1, "few", "right", "left", 4, 7,
+		   (size_t)9, 2.5, none);
+	assert_string_equal(buf_str(&b), "all cu f| right|left  |   7|9   2.5 (null)");
+	buf_fini(&b);
+}
+
+/* A buffer in the caller's memory moves to the heap with what it has. */
+static void a_borrowed_buffer_grows(void **state)
+{
+	char memory[16] = { 0 }, text[100];
+	struct buf b = buf_in(memory, sizeof(memory));
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	assert_int_equal(buf_add_str(&b, "begun here"), 0);
+	assert_ptr_equal(b.data, memory);
+	assert_int_equal(buf_add(&b, text, sizeof(text)), 0);
+	assert_ptr_not_equal(b.data, memory);
+	assert_int_equal(b.len, 10 + sizeof(text));
+	assert_memory_equal(b.data, "begun herex", 11);
+	assert_memory_equal(memory, "begun here", 10);
+	buf_fini(&b);
+	assert_null(b.data);
+}
+
+static void copies_of_all_lengths(void **state)
+{
+	char from[40], to[42];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)('A' + i);
+	for (size_t len = 0; len <= sizeof(from); len++) {
+		memset(to, '.', sizeof(to));
+		buf_copy(to + 1, from, len);
+		assert_memory_equal(to + 1, from, len);
+		assert_int_equal(to[0], '.');
+		assert_int_equal(to[1 + len], '.');
+	}
+}
+
+/* Escaping must find the one byte that is not plain, wherever it is in a string of whatever length. */
+static void plain_spans_of_all_lengths(void **state)
+{
+	static const char others[] = { '\\', '"', '\n', 0x7f, (char)0xc3 };
+	char s[40];
+
+	(void)state;
+	for (size_t len = 0; len < sizeof(s); len++) {
+		memset(s, 'p', sizeof(s));
+		assert_int_equal(str_plain_span(s, len, '"'), len);
+		for (size_t at = 0; at < len; at++)
+			for (size_t i = 0; i < sizeof(others); i++) {
+				s[at] = others[i];
+				assert_int_equal(str_plain_span(s, len, '"'), at);
+				s[at] = 'p';
+			}
+	}
+}
+
+static void percent_encoded_text(void **state)
+{
+	static const struct { const char *text, *want; } rows[] = {
+		{ "", "" }, { "a b", "a b" }, { "a%20b", "a b" }, { "%41%4a%4A", "AJJ" }, { "100%", "100%" },
+		{ "%4", "%4" }, { "%4x%x4%%41", "%4x%x4%A" },
+	};
+	struct buf b = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		buf_reset(&b);
+		assert_int_equal(str_percent_decode(&b, rows[i].text, strlen(rows[i].text)), 0);
+		assert_string_equal(buf_str(&b), rows[i].want);
+	}
+	buf_reset(&b);
+	assert_int_equal(str_percent_decode(&b, "%00%41", 5), 0); /* the length ends it */
+	assert_int_equal(b.len, 3);
+	assert_memory_equal(b.data, "\0%4", 3);
+	buf_fini(&b);
+}
+
+/* Bit by bit, as the standard defines it. */
+static uint32_t crc_of(uint32_t crc, const uint8_t *p, size_t len)
+{
+	crc = ~crc;
+	while (len--) {
+		crc ^= *p++;
+		for (int i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+	}
+	return ~crc;
+}
+
+static void checksums_of_all_lengths(void **state)
+{
+	uint8_t data[300];
+
+	(void)state;
+	assert_int_equal(crc32_add(0, "123456789", 9), 0xcbf43926u);	/* the check value of the standard */
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * i * 7 + i / 3);
+	for (size_t len = 0; len < sizeof(data) - 16; len++)
+		for (size_t at = 0; at < 16; at++)
+			assert_int_equal(crc32_add((uint32_t)len * 77777u, data + at, len),
+					 crc_of((uint32_t)len * 77777u, data + at, len));
+}
+
+static void checksums_behind_a_number(void **state)
+{
+	static const uint32_t numbers[] = { 5, 5, 0, 0, 5, 1u << 31 };
+	struct crc32_prefix prefix = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		assert_int_equal(crc32_prefixed(&prefix, numbers[i], "record", 6),
+				 crc_of(crc_of(0, (const void *)&numbers[i], 4), (const void *)"record", 6));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_borrowed_buffer_grows),
+		cmocka_unit_test(copies_of_all_lengths),
+		cmocka_unit_test(percent_encoded_text), cmocka_unit_test(plain_spans_of_all_lengths),
+		cmocka_unit_test(checksums_behind_a_number),
 		cmocka_unit_test(escape_passes_text_and_stops_control_bytes),
 		cmocka_unit_test(escape_takes_nothing),
 		cmocka_unit_test(escape_never_lets_a_control_byte_through),
@@ -267,6 +439,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_strict),
 		cmocka_unit_test(cursor_goes_bad_once_and_stays_bad),
 		cmocka_unit_test(buffer_grows_and_prints),
+		cmocka_unit_test(formats_are_those_of_libc),
+		cmocka_unit_test(checksums_of_all_lengths),
 		cmocka_unit_test(map_agrees_with_a_model),
 		cmocka_unit_test(arena_keeps_its_limit),
 		cmocka_unit_test(arena_is_not_forked),

@@ -13,8 +13,8 @@
 #include "ipc/broadcast.h"
 
 /*
- * A frame here: u32 length, u32 number | weight << 24 | key << 28, bytes of the number; a loss: length,
- * key | 1 << 31, count, time.
+ * A frame here: u32 length, u32 number | weight << 24 | key << 28, bytes of the number; a loss: length, key | 1 <<
+ * 31, count, time.
  */
 #define FRAME_ALIGN 8
 struct frame { uint32_t len, number; };
@@ -145,7 +145,7 @@ static void test_every_frame_once_in_order_in_any_steps(void **state)
 			write_frame(l, i, i * 3);
 			write_frame(m, i + 10, i);
 			if (i == 2)
-				send_frame(a, 100);	/* behind what was written before */
+				send_frame(a, 100);	/* after everything written before */
 			if (i == 3)
 				broadcast_sync(f);
 			if (i == 4)
@@ -212,7 +212,7 @@ static void test_state_and_answers_have_room_where_data_has_none(void **state)
 	broadcast_log_sync(l);
 	send_frame(s, 104);
 	broadcast_stats(s, &st);
-	assert_int_equal(st.lost, 14);	/* the mark itself has the room of eight */
+	assert_int_equal(st.lost, 14);	/* the mark itself takes the room of eight */
 	expect(s, 7, "1 2 3 4 5 6 7 8 lost:14@0 102 103 104");
 	expect_closed(s);
 	broadcast_unsubscribe(s);
@@ -220,7 +220,7 @@ static void test_state_and_answers_have_room_where_data_has_none(void **state)
 	broadcast_free(f);
 }
 
-/* Cut in the middle of a frame: that one ends whole, the rest is one loss. */
+/* Disconnected in the middle of a frame: that frame is completed, the rest is one loss. */
 static void test_a_queue_that_is_given_up_ends_with_a_whole_frame(void **state)
 {
 	(void)state;
@@ -283,7 +283,7 @@ static void test_memory_is_what_queues_hold(void **state)
 	broadcast_free(f);
 }
 
-/* What was handed out stays as it is, whatever is written behind it. */
+/* Frames that were handed out stay unchanged, whatever is written after them. */
 static void test_what_was_handed_out_never_changes(void **state)
 {
 	struct broadcast *f = broadcast_new(&ops);
@@ -307,7 +307,7 @@ static void test_what_was_handed_out_never_changes(void **state)
 	broadcast_free(f);
 }
 
-/* Random frames, reads and cuts over several subscribers: order kept, books closed, at every step. */
+/* Random frames, reads and disconnects over several subscribers: order kept, ledger closed, at every step. */
 static void test_books_close_whatever_happens(void **state)
 {
 	struct broadcast *f = broadcast_new(&ops);
@@ -408,7 +408,7 @@ static void take_bytes(struct reader *m, const char *p, size_t n)
 	}
 }
 
-/* Up to @most bytes, in random parts, as a socket takes them. */
+/* Up to @most bytes, in random parts, as a socket accepts them. */
 static void read_parts(struct reader *m, size_t most)
 {
 	struct iovec iov[2];
@@ -491,6 +491,25 @@ static void test_a_frame_beyond_the_queue_is_lost_and_counted(void **state)
 	broadcast_free(f);
 }
 
+static void test_a_queue_with_new_bounds(void **state)
+{
+	struct broadcast *f = broadcast_new(&ops);
+	struct broadcast_log *l = broadcast_log_new(f);
+	struct broadcast_sub *s = subscribe(f, l, 16, 0);
+
+	(void)state;
+	for (uint32_t i = 1; i <= 4; i++) {
+		write_frame(l, i, 0);
+		broadcast_log_sync(l);
+		broadcast_set_bounds(s, i == 2 ? 1 << 20 : 16 + 16 * (i > 2), 0);
+	}
+	expect(s, 8, "1 lost:1@0 3 lost:1@0");
+	expect_closed(s);
+	broadcast_unsubscribe(s);
+	broadcast_log_free(l);
+	broadcast_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +522,7 @@ int main(void)
 		cmocka_unit_test(test_books_close_whatever_happens),
 		cmocka_unit_test(test_readers_of_any_speed_get_whole_frames_or_a_count),
 		cmocka_unit_test(test_a_frame_beyond_the_queue_is_lost_and_counted),
+		cmocka_unit_test(test_a_queue_with_new_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Types cut down to what an object names: what is left is laid out as it was, and what makes no sense is refused.
+ * Types reduced to those that an object names: their layout is unchanged, and invalid input is refused.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -101,7 +101,7 @@ static void test_small(void **state)
 	btf__free(types);
 }
 
-/* Of nothing wanted, nothing is left. */
+/* An object that names no type leaves no type. */
 static void test_nothing(void **state)
 {
 	struct btf *types = make_types(), *names = make_names("other", NULL), *got = cut(types, names);
@@ -122,7 +122,7 @@ static void test_broken(void **state)
 
 	(void)state;
 	for (uint32_t n = 0; n < len; n++) {
-		uint8_t *copy = malloc(n + 1);	/* so that a sanitizer sees what is read behind its end */
+		uint8_t *copy = malloc(n + 1);	/* so that a sanitizer reports reads past the end */
 
 		memcpy(copy, raw, n);
 		assert_int_equal(btf_cut(copy, n, names, &out), -EBADMSG);
@@ -134,7 +134,7 @@ static void test_broken(void **state)
 		memcpy(copy, raw, len);
 		copy[i] ^= 0xff;
 		buf_reset(&out);
-		btf_cut(copy, len, names, &out);	/* whatever it says, within bounds */
+		btf_cut(copy, len, names, &out);	/* whatever it contains, within bounds */
 		free(copy);
 	}
 	buf_fini(&out);
@@ -142,7 +142,7 @@ static void test_broken(void **state)
 	btf__free(types);
 }
 
-/* Every member of a large type of the running kernel, at its place and as large as it was. */
+/* Every member of a large type of the running kernel keeps its offset and size. */
 static void test_kernel(void **state)
 {
 	struct btf *all = btf__load_vmlinux_btf(), *names = make_names("task_struct", NULL), *got;

@@ -13,7 +13,7 @@
 #include "event/core.h"
 #include "event/filter/filter.h"
 
-/* What a subscriber got, in a line: "1 2 7". */
+/* Events that a subscriber got, in a line: "1 2 7". */
 struct client {
 	struct sub *sub;
 	struct buf log;

@@ -108,7 +108,7 @@ static void pcapng_in_both_orders(void **state)
 	check_file("two-sections.pcapng", both);
 }
 
-/* Cut at every byte: the records are the first ones of the whole file's, and a sentence says that it is cut. */
+/* Truncated at every byte: the records are the first of the whole file's, and a sentence reports the truncation. */
 static void check_cuts(const char *name)
 {
 	size_t len = load(name), whole = 0;
@@ -206,7 +206,7 @@ static void the_callback_can_stop(void **state)
 	pcapng_source.fini(st);
 }
 
-/* What our sink writes, our source reads: packets, times, names, direction, process, comments. */
+/* The source reads the sink's output: packets, times, names, direction, process, comments. */
 static void the_sinks_files_come_back(void **state)
 {
 	static const struct core_host host = { .release = "6.18.5", .machine = "x86_64" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cilium's notifications against what Cilium's own code prints and encodes (tests/data/cilium/vectors.jsonl). What is
- * not compared is named here with the defect of the client that makes it differ.
+ * Cilium's notifications against the output of Cilium's own code (tests/data/cilium/vectors.jsonl). Each case left
+ * out names the defect of the client that makes it differ.
  */
 #include <errno.h>
 #include <json-c/json.h>
@@ -102,12 +102,13 @@ static const struct level {
 	{ "json", { .iface = iface_name, .json = true } },
 };
 
-/* Release 1.20 of the client reads these wrongly; each is compared with what release 1.18 prints for them. */
+/* Release 1.20 of the client misreads these; each is compared with the output of release 1.18. */
 static bool is_of_old_client(const char *name)
 {
 	static const char *const prefixes[] = {
-		"pv32-",	/* the struct grew without a new version: it takes the packet 8 bytes too late */
-		"sock38-",	/* the old layout: it refuses it */
+		"pv32-",	/* the struct grew without a new version: the client takes the packet 8 bytes too
+				 * late */
+		"sock38-",	/* the old layout: the client refuses it */
 		"recorder-",	/* removed in 1.19: an unknown event */
 	};
 
@@ -159,7 +160,7 @@ struct tally {
 	unsigned equal, excluded, wrong;
 };
 
-/* What release 1.20 prints, or 1.18 where only that one is right; NULL = nothing to compare with. */
+/* Output of release 1.20, or of 1.18 where only that is right; NULL = not compared. */
 static const char *wanted(struct json_object *v, const char *name, const char *key)
 {
 	const char *want = text_of(v, key), *release = text_of(v, "release"), *other_text;
@@ -167,7 +168,7 @@ static const char *wanted(struct json_object *v, const char *name, const char *k
 	bool is_drop_level = number_of(v, "type") == CILIUM_RECORD_SAMPLE && !strncmp(text_of(v, "hex"), "01", 2) &&
 			     !strncmp(key, "vv", 2);
 
-	/* For drops it takes --hex the wrong way round. */
+	/* For drops the client inverts --hex. */
 	if (is_drop_level)
 		key = strcmp(key, "vv") ? "vv" : "vv_hex";
 	want = text_of(v, key);
@@ -278,7 +279,7 @@ static void encode_vector(struct json_object *v, void *ctx)
 	++*(unsigned *)ctx;
 }
 
-/* Feeds the first @split bytes, then the rest, as a socket may deliver them. Returns how many payloads came out. */
+/* Feeds the first @split bytes, then the rest, as a socket may deliver them. Returns the number of payloads. */
 static size_t decode_split(struct json_object *payloads, const uint8_t *data, size_t len, size_t split)
 {
 	_cleanup_(arena_fini) struct arena mem = { 0 };
@@ -362,7 +363,23 @@ static void explicit_cpu_zero_is_understood(void **state)
 	gob_free(g);
 }
 
-/* ---- the other way: bytes of the newest layouts ---- */
+/* The smallest int64 as a type id has no positive counterpart. */
+static void smallest_type_id_is_refused(void **state)
+{
+	static const uint8_t message[] = { 9, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	_cleanup_(arena_fini) struct arena mem = { 0 };
+	struct gob *g = gob_new();
+	struct gob_value *v;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(gob_message(g, message, sizeof(message), &mem, &v, &err), -EBADMSG);
+	assert_null(v);
+	assert_non_null(strstr(err.msg, "-9223372036854775808"));
+	gob_free(g);
+}
+
+/* ---- the reverse: bytes of the newest layouts ---- */
 
 static bool is_newest(const char *name, const struct cilium_notify *n)
 {
@@ -441,7 +458,7 @@ static void drop_reasons_have_codes(void **state)
 	}
 }
 
-/* ---- samples as they lie in a ring: padded ---- */
+/* ---- samples with the padding of a ring ---- */
 
 static void pad_vector(struct json_object *v, void *ctx)
 {
@@ -499,7 +516,7 @@ static void agents_records_are_read_as_cilium_prints_them(void **state)
 			    "POST /pkg.Echo/Unary => 200\n");
 	buf_reset(&out);
 	buf_reset(&text);
-	c.method_len = c.url_len = 0;	/* what is not known is not there */
+	c.method_len = c.url_len = 0;	/* unknown fields are absent */
 	c.code = 0;
 	cilium_gob_put_call(&out, &c);
 	assert_true(cilium_l7_put(&text, (const uint8_t *)out.data, out.len, true));
@@ -522,6 +539,7 @@ int main(void)
 		cmocka_unit_test(encodes_as_go_does),
 		cmocka_unit_test(decodes_what_go_writes_split_anywhere),
 		cmocka_unit_test(explicit_cpu_zero_is_understood),
+		cmocka_unit_test(smallest_type_id_is_refused),
 		cmocka_unit_test(newest_layouts_come_back_as_they_were),
 		cmocka_unit_test(old_kinds_are_not_made),
 		cmocka_unit_test(drop_reasons_have_codes),

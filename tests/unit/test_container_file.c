@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What engines' files say of containers: texts as docker, podman, containerd, nerdctl, cri-o and Kubernetes write
- * them, cut down to what matters, and what is none.
+ * Containers from engines' files: texts as docker, podman, containerd, nerdctl, cri-o and Kubernetes write them,
+ * reduced to the relevant parts, and texts that name no container.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scap/container_file.h"
+#include "base/macros.h"
+#include "container/container.h"
+#include "container/container_file.h"
 
 #define ID "0f3c9d41aa2b7f5be3f0c8a4d7716e0d1f2a3b4c5d6e7f8091a2b3c4d5e6f708"
 
@@ -85,7 +87,7 @@ static void test_others(void **state)
 	assert_string_equal(s.name, "anb?");
 }
 
-/* Every beginning of every file, in memory that ends where it does. */
+/* Every prefix of every file, in memory of exactly that size. */
 static void test_cut(void **state)
 {
 	static const char *const texts[] = { docker, storage, nerdctl, kubernetes, crio };
@@ -113,10 +115,35 @@ static void test_deep(void **state)
 	assert_int_equal(container_file_parse(CONTAINER_OCI, text, sizeof(text), ID, &s), -EBADMSG);
 }
 
+static void test_pods(void **state)
+{
+	static const struct { const char *path, *uid; } rows[] = {
+		{ "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12345678_9abc_4def_8123_"
+		  "456789abcdef.slice/cri-containerd-" ID ".scope", "12345678-9abc-4def-8123-456789abcdef" },
+		{ "/kubepods/burstable/pod12345678-9abc-4def-8123-456789abcdef/" ID,
+		  "12345678-9abc-4def-8123-456789abcdef" },
+		{ "/kubepods/podaaaabbbbccccddddeeeeffff00001111/" ID, "aaaabbbbccccddddeeeeffff00001111" },
+		{ "/system.slice/kubepods-pod12345678_9abc_4def_8123_456789abcdef.slice:cri-containerd:" ID,
+		  "12345678-9abc-4def-8123-456789abcdef" },
+		{ "/kubepods/pod12345678-9abc-4def-8123-456789abcdeg/" ID, NULL },
+		{ "/kubepods/pod1234/" ID, NULL }, { "/docker/" ID, NULL }, { "/kubepods", NULL }, { "", NULL },
+		{ "/pod12345678-9abc-4def-8123-456789abcdef/" ID, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char uid[CONTAINER_POD_UID_MAX] = "";
+
+		assert_int_equal(container_pod_of_cgroup(rows[i].path, uid), rows[i].uid != NULL);
+		assert_string_equal(uid, rows[i].uid ? rows[i].uid : "");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_engines), cmocka_unit_test(test_others), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_engines),
+		cmocka_unit_test(test_pods), cmocka_unit_test(test_others), cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_deep),
 	};
 

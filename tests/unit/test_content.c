@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records without content: every type has a rule, no byte of a payload or an argument stays, and the result decodes.
+ * Records without content: every type has a rule, no byte of a payload or an argument remains, and the result
+ * decodes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@
 
 #define SECRET "sEcReT"
 #define GOHTTP2_FRAME SONDE_EV(5, 1)
+#define GOHTTP2_LOG SONDE_EV(5, 13)
 
 static struct decode_set *set;
 
@@ -50,7 +52,7 @@ static int ignore(_unused_ void *ctx, _unused_ struct event *ev)
 	return 0;
 }
 
-/* Hides the content of @b's record and of all its beginnings; the whole one still decodes. Bytes that are left. */
+/* Hides the content of @b's record and of all its prefixes; the whole one still decodes. Returns the bytes left. */
 static size_t hide(struct buf *b)
 {
 	struct sonde_rec *whole = malloc(b->len);
@@ -58,7 +60,7 @@ static size_t hide(struct buf *b)
 
 	assert_non_null(whole);
 	for (size_t len = sizeof(*whole); len <= b->len; len++) {
-		struct sonde_rec *r = malloc(len);	/* exactly as long: a sanitizer sees what lies behind */
+		struct sonde_rec *r = malloc(len);	/* exact allocation: a sanitizer reports reads past the end */
 
 		memcpy(r, b->data, len);
 		r->len = (uint32_t)len;
@@ -84,6 +86,7 @@ static void begin(struct buf *b, void *rec, size_t len, uint16_t type)
 
 	*b = (struct buf){ 0 };
 	r->type = type;
+	r->flags = SONDE_RF_IDENT;
 	r->tgid = r->tid = 7;
 	r->start_ns = 1;
 	buf_add(b, rec, len);
@@ -106,7 +109,7 @@ static void test_every_type_has_a_rule(void **state)
 		assert_non_null(rule);
 		while (rule->type && rule->type != d->type)
 			rule++;
-		n += rule->type == d->type;	/* types that no record has are made by decoders */
+		n += rule->type == d->type;	/* types without records are made by decoders */
 	}
 	assert_true(n >= 30);
 }
@@ -125,7 +128,7 @@ static const uint8_t icmp[] = {
 	0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x13, 0x88, 0, 9, 0, 20, 0, 0,
 	's', 'E', 'c', 'R', 'e', 'T',
 };
-/* A later fragment: all behind the IP header is payload. */
+/* A later fragment: everything after the IP header is payload. */
 static const uint8_t fragment[] = {
 	2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
 	0x45, 0, 0, 26, 0, 0, 0, 9, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 's', 'E', 'c', 'R', 'e', 'T',
@@ -145,13 +148,14 @@ static void test_packets_keep_their_headers(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct net_rec r = {
 			.link = SONDE_LINK_ETHERNET, .orig_len = (uint32_t)rows[i].len, .n_stack = 2,
-			.cap_len = (uint32_t)rows[i].len, .owner_by = NET_OWNER_SKB_SK,
+			.cap_len = (uint32_t)rows[i].len,
 		};
 		const uint64_t stack[2] = { 1, 2 };
 		struct buf b;
 
 		assert_int_equal(packet_headers_len(r.link, rows[i].data, r.cap_len, r.cap_len), rows[i].headers);
 		begin(&b, &r, sizeof(r), NET_EV_DROP);
+		((struct sonde_rec *)b.data)->flags |= SONDE_RF_IDENT;
 		buf_add(&b, rows[i].data, rows[i].len);
 		buf_align(&b, 8);
 		buf_add(&b, stack, sizeof(stack));
@@ -161,14 +165,14 @@ static void test_packets_keep_their_headers(void **state)
 
 static void test_only_a_sure_owner_owns(void **state)
 {
-	struct net_rec r = { .hdr = { .type = NET_EV_DROP, .len = sizeof(r), .tgid = 7 } };
+	struct net_rec r = { .hdr = { .type = NET_EV_DROP, .flags = SONDE_RF_IDENT, .len = sizeof(r), .tgid = 7 } };
 
 	(void)state;
-	r.owner_by = NET_OWNER_SKB_SK;
+	r.id.owner_how = SONDE_HOW_SKB;
 	assert_true(decode_owner_sure(set, &r.hdr));
-	r.owner_by = NET_OWNER_REMOTE_TUPLE;
+	r.owner_foreign = 1;
 	assert_false(decode_owner_sure(set, &r.hdr));
-	r.owner_by = NET_OWNER_TUPLE;
+	r.owner_foreign = 0;
 	r.hdr.tgid = 0;
 	assert_false(decode_owner_sure(set, &r.hdr));
 }
@@ -193,7 +197,7 @@ static void test_calls_keep_numbers(void **state)
 	};
 	struct sys_sock sock = { .family = 1, .path = SECRET };
 	const struct sys_file file = { .ino = 1 };
-	struct sys_rec r = { .n_args = 3, .args = { 1, 2, 3 } };
+	struct sys_rec r = { .hdr.flags = SONDE_RF_IDENT, .n_args = 3, .args = { 1, 2, 3 } };
 	struct buf b, chunks = { 0 };
 
 	(void)state;
@@ -249,6 +253,17 @@ static void test_messages_keep_their_status(void **state)
 	assert_int_equal(hide(&b), sizeof(r) + sizeof(struct gohttp2_field) + 1);
 }
 
+static void test_logs_keep_their_size(void **state)
+{
+	struct gohttp2_log_rec r = { .written = 100, .data_len = sizeof(SECRET) - 1 };
+	struct buf b;
+
+	(void)state;
+	begin(&b, &r, sizeof(r), GOHTTP2_LOG);
+	buf_add_str(&b, SECRET);
+	assert_int_equal(hide(&b), sizeof(r));
+}
+
 /* ---- events ---- */
 
 struct body { char text[8], name[8]; uint32_t number; };
@@ -288,6 +303,7 @@ int main(void)
 		cmocka_unit_test(test_only_a_sure_owner_owns),
 		cmocka_unit_test(test_calls_keep_numbers),
 		cmocka_unit_test(test_messages_keep_their_status),
+		cmocka_unit_test(test_logs_keep_their_size),
 		cmocka_unit_test(test_texts_are_hidden_and_numbers_are_not),
 	};
 

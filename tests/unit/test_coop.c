@@ -20,7 +20,7 @@
 #include "loop/loop.h"
 
 #define ROUNDS 2000
-#define LONG_NS 3000000ULL /* of a step that holds the loop */
+#define LONG_NS 3000000ULL /* of a step that blocks the loop */
 
 struct bench {
 	struct loop *loop;
@@ -28,7 +28,7 @@ struct bench {
 	struct coop_job job;
 	uint64_t count;		/* changed by both threads */
 	int ran, done;
-	int gate_fd;		/* eventfd: the job waits for it, away */
+	int gate_fd;		/* eventfd: the job waits for it outside the loop */
 	int returned;		/* by coop_return() */
 	bool was_inside;
 };
@@ -228,7 +228,7 @@ static int hold_in_handler(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
-/* The machine may stop a thread anywhere for as long: such holds have other names. */
+/* The machine may stop a thread anywhere for as long: such delays have other names. */
 struct watched {
 	const char *want;
 	struct hold hold;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who needs the CPUs, by lines of /proc/PID/stat, and by this process itself. */
+/* Tasks with the highest CPU use, from lines of /proc/PID/stat, and from this process itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #define NOW 100000	/* ticks */
 
-/* Behind the command name: state, ten numbers, utime, stime, six numbers, starttime. */
+/* After the command name: state, ten numbers, utime, stime, six numbers, starttime. */
 #define LINE(comm, state, utime, stime, start) \
 	"812 (" comm ") " state " 1 812 812 0 -1 4194560 100 0 0 0 " utime " " stime " 0 0 20 0 1 0 " start " 10 20\n"
 
@@ -49,7 +49,7 @@ static void find_self(void *ctx, uint32_t tgid, const char *comm)
 		*(bool *)ctx = !strncmp(comm, "test_cpu_top_tasks", 13);
 }
 
-/* Whoever asks is running. */
+/* The calling thread is running. */
 static void the_caller_is_busy(void **state)
 {
 	int proc_fd = open("/proc", O_PATH | O_DIRECTORY);

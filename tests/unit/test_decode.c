@@ -14,8 +14,9 @@
 #include "event/decode.h"
 #include "event/json.h"
 #include "event/names.h"
+#include "sonde/ident_wire.h"
 
-/* ---- a probe of the test's own: counts what it sees, emits its record back ---- */
+/* ---- a test probe: counts its records and emits them unchanged ---- */
 
 #define TOY_PROBE 0x7f
 #define TOY_EVENT SONDE_EV(TOY_PROBE, 1)
@@ -30,11 +31,20 @@ static const struct event_desc toy_desc = {
 	.type = TOY_EVENT, .name = "toy.thing", .fields = toy_fields, .n_fields = ARRAY_SIZE(toy_fields),
 	.body_size = sizeof(struct toy_body),
 };
-static const struct event_desc *const toy_descs[] = { &toy_desc, NULL };
 
 struct toy_rec { struct sonde_rec hdr; struct toy_body body; };
 struct toy_state { unsigned ticks, observed; };
-static struct toy_state toy_seen;	/* what the last set's state was when it was freed */
+static struct toy_state toy_seen;	/* the state of the last set when it was freed */
+
+/* The same with an identity block. */
+#define TOY_KEYED SONDE_EV(TOY_PROBE, 3)
+static const struct event_desc toy_keyed_desc = {
+	.type = TOY_KEYED, .name = "toy.keyed", .fields = toy_fields, .n_fields = ARRAY_SIZE(toy_fields),
+	.body_size = sizeof(struct toy_body),
+};
+struct toy_keyed_rec { struct sonde_rec hdr; struct sonde_ident id; struct toy_body body; };
+
+static const struct event_desc *const toy_descs[] = { &toy_desc, &toy_keyed_desc, NULL };
 
 static int toy_tick(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
@@ -48,6 +58,7 @@ static int toy_tick(const struct sonde_rec *r, struct event *ev, const struct em
 
 static const struct decode_row toy_rows[] = {
 	{ TOY_EVENT, &toy_desc },
+	{ TOY_KEYED, &toy_keyed_desc, .ident = true },
 	{ SONDE_EV_TICK, NULL, toy_tick },
 	{ 0 },
 };
@@ -57,6 +68,7 @@ static void toy_observe(void *state, const struct event *ev)
 	struct toy_state *st = state;
 
 	assert_ptr_not_equal(ev->desc, &toy_desc);
+	assert_ptr_not_equal(ev->desc, &toy_keyed_desc);
 	st->observed++;
 }
 
@@ -84,6 +96,9 @@ struct seen {
 	struct buf text;	/* the last event */
 	struct buf json;
 	int64_t offset;
+	uint16_t flags;
+	struct event_keys keys;
+	const void *body;
 };
 
 static int look(void *ctx, struct event *ev)
@@ -94,6 +109,9 @@ static int look(void *ctx, struct event *ev)
 
 	s->n++;
 	s->offset = ev->clock_offset_ns;
+	s->flags = ev->flags;
+	s->keys = ev->keys;
+	s->body = ev->body;
 	buf_reset(&s->text);
 	buf_reset(&s->json);
 	event_line(ev, &o, &s->text);
@@ -238,7 +256,7 @@ static void ticks_reach_every_decoder_and_others_are_observed(void **state)
 	seen_fini(&s);
 }
 
-/* 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN, behind an Ethernet header. */
+/* 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN, after an Ethernet header. */
 static const uint8_t syn[] = {
 	2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0,
 	0x45, 0, 0, 40, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -334,12 +352,13 @@ static void packet_lengths_are_not_believed(void **state)
 	seen_fini(&s);
 }
 
-/* Every core record cut at every length: an error each time, and none of them reads past its end (ASan). */
+/* Every core record truncated at every length: an error each time, and no read past the end (ASan). */
 static void short_records_are_refused(void **state)
 {
 	static const size_t sizes[] = {
 		[1] = sizeof(struct sonde_host_rec), [2] = sizeof(struct sonde_clock_rec),
-		[3] = sizeof(struct sonde_name_rec), [4] = sizeof(struct sonde_ledger_rec),
+		[3] = sizeof(struct sonde_name_rec),
+		[4] = offsetof(struct sonde_ledger_rec, lost) + 8 * sizeof(uint64_t),	/* of the first recordings */
 		[5] = sizeof(struct sonde_lost_rec), [6] = sizeof(struct sonde_rec),
 		[7] = sizeof(struct sonde_packet_rec),
 	};
@@ -362,6 +381,55 @@ static void short_records_are_refused(void **state)
 	seen_fini(&s);
 }
 
+/* A record of an older version, without the block, gives the same event but for the keys. */
+static void records_decode_alike_with_and_without_a_block(void **state)
+{
+	struct toy_keyed_rec whole = { .hdr = head(TOY_KEYED, sizeof(whole)), .body = { .number = 7, .reason = 3 },
+				       .id = { .image = 9, .sock = 5, .netns = 4, .file = 8,
+					       .owner_how = SONDE_HOW_LISTENER } };
+	struct toy_rec old = { .hdr = head(TOY_KEYED, sizeof(old)), .body = whole.body };
+	struct decode_set *d = new_set();
+	struct seen a = { 0 }, b = { 0 };
+
+	(void)state;
+	whole.hdr.flags |= SONDE_RF_IDENT;
+	assert_int_equal(give(d, &old, sizeof(old), &a), 0);
+	assert_int_equal(give(d, &whole, sizeof(whole), &b), 0);
+	assert_string_equal(buf_str(&a.text), "toy.keyed number=7 reason=3\n");
+	assert_string_equal(buf_str(&b.text), buf_str(&a.text));
+	assert_int_equal(a.flags, b.flags);
+	assert_int_equal(a.keys.image, 0);
+	assert_int_equal(b.keys.image, 9);
+	assert_int_equal(b.keys.cookie, 5);
+	assert_int_equal(b.keys.netns, 4);
+	assert_int_equal(b.keys.file, 8);
+	assert_int_equal(b.keys.owner_how, SONDE_HOW_LISTENER);
+	assert_ptr_equal(b.body, &whole.body);	/* in place */
+	old.hdr.len = sizeof(old) - 1;
+	assert_int_equal(give(d, &old, sizeof(old), &a), -EBADMSG);
+	decode_set_free(d);
+	seen_fini(&a);
+	seen_fini(&b);
+}
+
+/* A newer version added the block to a type: the keys are read, the decoder sees its own layout. */
+static void an_unexpected_block_is_taken_out(void **state)
+{
+	struct toy_keyed_rec r = { .hdr = head(TOY_EVENT, sizeof(r)), .body = { .number = 7 }, .id.image = 9 };
+	struct decode_set *d = new_set();
+	struct seen s = { 0 };
+
+	(void)state;
+	r.hdr.flags |= SONDE_RF_IDENT;
+	assert_int_equal(give(d, &r, sizeof(r), &s), 0);
+	assert_string_equal(buf_str(&s.text), "toy.thing number=7 reason=0\n");
+	assert_int_equal(s.keys.image, 9);
+	r.hdr.len = sizeof(r.hdr) + sizeof(r.id) - 1;	/* shorter than its block */
+	assert_int_equal(give(d, &r, sizeof(r), &s), -EBADMSG);
+	decode_set_free(d);
+	seen_fini(&s);
+}
+
 static void lengths_and_types_are_checked(void **state)
 {
 	struct toy_rec t = { .hdr = head(TOY_EVENT, sizeof(t)), .body.number = 1 };
@@ -371,7 +439,7 @@ static void lengths_and_types_are_checked(void **state)
 
 	(void)state;
 	t.hdr.len = sizeof(t) + 1;
-	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* longer than what is there */
+	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* longer than the data */
 	t.hdr.len = sizeof(struct sonde_rec) - 1;
 	assert_int_equal(give(d, &t, sizeof(t), &s), -EBADMSG);		/* shorter than a header */
 	t.hdr.len = sizeof(t) - 1;
@@ -380,7 +448,7 @@ static void lengths_and_types_are_checked(void **state)
 	t.hdr.type = TOY_EVENT + 1;
 	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);
 	t.hdr.type = SONDE_EV(0x55, 1);
-	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);		/* a probe that is not here */
+	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);		/* a probe that this build lacks */
 	t.hdr.type = SONDE_EV(0, 0xff);
 	assert_int_equal(give(d, &t, sizeof(t), &s), -ENOSYS);
 	t.hdr.type = TOY_EVENT;
@@ -455,6 +523,8 @@ int main(void)
 		cmocka_unit_test(packets_of_files_have_keys_and_lines),
 		cmocka_unit_test(packet_lengths_are_not_believed),
 		cmocka_unit_test(short_records_are_refused),
+		cmocka_unit_test(records_decode_alike_with_and_without_a_block),
+		cmocka_unit_test(an_unexpected_block_is_taken_out),
 		cmocka_unit_test(lengths_and_types_are_checked),
 		cmocka_unit_test(rows_of_another_probe_or_a_type_twice_are_refused),
 		cmocka_unit_test(two_decoders_of_one_probe_are_refused),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Readable names against c++filt, and their short forms. */
+/* Demangled names against c++filt, and their short forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void cxx_and_rust_become_readable(void **state)
 	need("_ZdlPv@@GLIBCXX_3.4", "operator delete(void*)");
 	need("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad");
 	need("_RNvCs4fqI2P2rA04_11rust_simple4main", "rust_simple::main");
-	need("_RNvCs4fqI2P2rA04_11rust_sim", NULL);	/* cut off: no name */
+	need("_RNvCs4fqI2P2rA04_11rust_sim", NULL);	/* truncated: not a name */
 	need("main", NULL);
 	need("", NULL);
 	need("_Z", NULL);

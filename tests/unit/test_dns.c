@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers as name servers send them: chains, compression, what is cut, and what lies. */
+/* Answers as name servers send them: chains, compression, truncated and malformed ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void put_name(struct buf *b, const char *name)
 	buf_add_char(b, 0);
 }
 
-/* Offset 12 is the name that was asked for. */
+/* Offset 12 is the queried name. */
 static void put_head(struct buf *b, unsigned flags, unsigned questions, unsigned answers, const char *name,
 		     unsigned type)
 {
@@ -73,7 +73,7 @@ static void one_address(void **state)
 	assert_int_equal(a.addresses[0].family, 4);
 	assert_memory_equal(a.addresses[1].addr, "\x0a\x00\x00\x02", 4);
 	assert_int_equal(a.addresses[1].ttl, 60);
-	for (size_t len = 0; len < b.len; len++) {	/* cut anywhere: nothing more than what is there */
+	for (size_t len = 0; len < b.len; len++) {	/* truncated anywhere: only the bytes present */
 		int r = dns_answer_parse(b.data, len, &a);
 
 		assert_true(r == 0 || r == -EBADMSG);
@@ -94,7 +94,7 @@ static void a_chain_has_the_name_that_was_asked_for(void **state)
 	put_fixed(&b, 5, 20, 11);
 	target = b.len;
 	put_name(&b, "cdn.other");
-	put_16(&b, 0xc00c);	/* of the name that has a CNAME: not of its chain any more */
+	put_16(&b, 0xc00c);	/* of the name with the CNAME, no longer of its chain */
 	put_fixed(&b, 28, 999, 16);
 	buf_add(&b, "\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x99", 16);
 	put_16(&b, (unsigned)(0xc000 | target));

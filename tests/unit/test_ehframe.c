@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The .eh_frame compiler: row by row against readelf's interpretation of the files that are on this machine, and
- * hostile sections made here.
+ * The .eh_frame compiler: row by row against readelf's interpretation of installed files, and hostile sections built
+ * here.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ DEFINE_CLEANUP(struct elf *, elf_free)
 
 /* ---- against readelf ---- */
 
-/* What readelf prints for one address: the columns that we keep. */
+/* readelf's row for one address, reduced to the columns that sonde keeps. */
 struct line {
 	uint64_t vaddr;
 	char cfa[32], fp[32], ra[32];
@@ -106,7 +106,7 @@ static bool same_row(const struct line *want, const struct sonde_unwind_rule *ru
 	print_rule(rule, &got);
 	if (rule->cfa == SONDE_CFA_GAP)
 		return false;
-	if (rule->ra == SONDE_RA_NONE || !strcmp(want->ra, "u"))	/* then nothing else matters */
+	if (rule->ra == SONDE_RA_NONE || !strcmp(want->ra, "u"))	/* the other columns are then irrelevant */
 		return rule->ra == SONDE_RA_NONE && !strcmp(want->ra, "u");
 	if (want->ra[0] == 'r')		/* in a register: vfork, longjmp */
 		return rule->ra == SONDE_RA_REG && !strcmp(got.cfa, want->cfa) && atoi(want->ra + 1) == rule->aux;
@@ -172,7 +172,7 @@ static int compile(struct elf *e, struct buf *ret)
 	return r;
 }
 
-/* A file that is here: the number of rows that were compared, 0 when it is not. */
+/* One installed file: the number of rows compared, 0 if it is missing. */
 static unsigned check_file(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -218,7 +218,7 @@ static void test_readelf(void **state)
 	assert_true(rows > 0);
 }
 
-/* ---- made here ---- */
+/* ---- sections built here ---- */
 
 static const uint8_t cie[] = {
 	20, 0, 0, 0, 0, 0, 0, 0,
@@ -227,7 +227,7 @@ static const uint8_t cie[] = {
 	0, 0,
 };
 
-/* An FDE of the CIE at the section's start; @at is its own place there. */
+/* An FDE of the CIE at the section's start; @at is its own position. */
 static void add_fde(struct buf *b, uint64_t start, uint64_t size, const void *program, size_t len)
 {
 	uint32_t length = (uint32_t)(4 + 16 + 1 + len), back = (uint32_t)b->len + 4;
@@ -266,7 +266,7 @@ static int compile_at_most(const struct buf *frames, size_t max_bytes)
 		assert_int_equal(rule_.cfa_off, (o)); \
 	} while (0)
 
-/* Remember and restore, gaps between functions, none behind padding, the end of the last one. */
+/* Remember and restore, gaps between functions, none after padding, the end of the last one. */
 static void test_states(void **state)
 {
 	static const uint8_t push[] = { 0x41, 0x0e, 16, 0x86, 2, 0x0a, 0x48, 0x0e, 32, 0x48, 0x0b };
@@ -308,7 +308,7 @@ static void test_states(void **state)
 	assert_rule(&table, 0, SONDE_CFA_GAP, 0, 0);
 }
 
-/* A function that makes no sense costs itself only; what is said twice counts once; ends are cut to the segment. */
+/* An invalid function loses only its own rows; duplicates count once; ends are clamped to the segment. */
 static void test_broken_functions(void **state)
 {
 	static const uint8_t endless[] = { 0x0b }, beyond[] = { 0x44, 0x0e, 16, 0x04, 0xff, 0xff, 0xff, 0xff };
@@ -322,7 +322,7 @@ static void test_broken_functions(void **state)
 	add_fde(&frames, CODE + 0x180, 0x40, NULL, 0);
 	add_fde(&frames, CODE + 0x180, 0x40, NULL, 0);
 	add_fde(&frames, CODE + 0x200, UINT64_MAX, NULL, 0);
-	add_fde(&frames, 0x7fff0000, 0x40, NULL, 0);	/* not in the code */
+	add_fde(&frames, 0x7fff0000, 0x40, NULL, 0);	/* outside the code */
 	assert_int_equal(compile_frames(&frames, &table), 0);
 	assert_int_equal(ehframe_check(table.data, table.len, &h), 0);
 	assert_int_equal(h.n_skipped, 4);
@@ -335,7 +335,9 @@ static void test_broken_functions(void **state)
 	assert_rule(&table, CODE + 0x1000, SONDE_CFA_GAP, 0, 0);
 }
 
-/* As many rows, rules and kept states as the bytes can ask for: memory follows the bytes, and it ends. */
+/*
+ * The maximum of rows, rules and saved states for the given bytes: memory is bounded by the bytes, and the run ends.
+ */
 static void test_greedy(void **state)
 {
 	_cleanup_(buf_fini) struct buf frames = { 0 }, table = { 0 }, program = { 0 };
@@ -410,7 +412,7 @@ static void test_check(void **state)
 	assert_int_equal(compile_frames(&frames, &table), 0);
 	for (size_t len = 0; len < table.len; len++)
 		assert_int_equal(ehframe_check(table.data, len, &h), -EBADMSG);
-	table.data[table.len - 1] = 0x7f;	/* a rule that is not there */
+	table.data[table.len - 1] = 0x7f;	/* a rule that does not exist */
 	assert_int_equal(ehframe_check(table.data, table.len, &h), -EBADMSG);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* ELF headers, segments, sections and build ids against what readelf and objcopy say of the same files. */
+/* ELF headers, segments, sections and build ids against readelf's and objcopy's output for the same files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static struct elf *open_file(const char *name)
 	assert_true(fd >= 0);
 	r = elf_open_fd(fd, BUDGET, &e);
 	assert_int_equal(r, 0);
-	return e;	/* the descriptor stays open until the test ends: it is borrowed */
+	return e;	/* borrowed: the descriptor stays open until the test ends */
 }
 
 /* ---- against readelf ---- */
@@ -41,7 +41,7 @@ static void check_section_line(const struct elf *e, const char *line, size_t *n)
 	size_t count;
 
 	if (sscanf(line, " [%u] %299s %63s %llx %llx %llx %llx", &index, name, type, &addr, &off, &size,
-		   &entsize) != 7 || !index) /* the first has no name to scan */
+		   &entsize) != 7 || !index) /* section 0 has no name to scan */
 		return;
 	all = elf_sections(e, &count);
 	assert_true(index < count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Files that want to harm their reader: cut short at each header, counts and places beyond all bounds, holes of a
- * terabyte, sections over each other. Each is resolved by a worker with its usual limits: it answers or it gives up,
- * never crashes, never needs more memory or time than it has.
+ * Hostile files: truncated at each header, counts and offsets out of bounds, holes of a terabyte, overlapping
+ * sections. A worker with its usual limits resolves each: it answers or gives up, never crashes, never exceeds its
+ * memory or time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #include "worker/worker.h"
 
 #define MS 1000000ull
-#define DEADLINE_NS (30000 * MS)	/* of one file: milliseconds on an idle machine; others may have the CPUs */
+#define DEADLINE_NS (30000 * MS)	/* per file: milliseconds on an idle machine; others may use the CPUs */
 
 static const struct worker_opts opts = { .name = "resolve", .cpu_seconds = 4 };
 static const uint64_t addrs[] = { 0, 0x1000, 0x1040, 0x1130, 0x1140, 0x401000, 0x401136, 0x7fffffffffff, UINT64_MAX };
@@ -61,7 +61,7 @@ static void resolve_bytes(const char *data, size_t len, off_t hole_to)
 	close(fd);
 }
 
-/* A small program with symbols, compressed debug information and everything. */
+/* A small program with symbols, compressed debug information and all other parts. */
 static char *build_base(size_t *ret_len)
 {
 	static const char source[] = "int f(int a) { return a * 3; }\n"
@@ -85,13 +85,13 @@ static void files_cut_short(void **state)
 		resolve_bytes(base, i * 7, 0);
 	for (size_t i = 0; i < eh->e_shnum; i++) {
 		resolve_bytes(base, sh[i].sh_offset + 1, 0);
-		/* the same length with nothing in it: a hole takes the rest's place */
+		/* the same length, empty: a hole replaces the rest */
 		resolve_bytes(base, sh[i].sh_offset + 1, (off_t)len);
 	}
 	free(base);
 }
 
-/* Each number of each header, one at a time, becomes something absurd. */
+/* Each number of each header in turn gets an absurd value. */
 static void numbers_beyond_all_bounds(void **state)
 {
 	static const uint64_t absurd[] = { UINT64_MAX, 1ull << 63, 1ull << 40 };
@@ -105,7 +105,7 @@ static void numbers_beyond_all_bounds(void **state)
 	for (size_t i = 0; i < eh->e_shnum; i++) {
 		size_t at = eh->e_shoff + i * sizeof(Elf64_Shdr);
 
-		for (size_t f = 0; f < 2; f++) { /* where it is; how long it is */
+		for (size_t f = 0; f < 2; f++) { /* its offset; its size */
 			size_t field = at + (f ? offsetof(Elf64_Shdr, sh_size) : offsetof(Elf64_Shdr, sh_offset));
 
 			memcpy(copy, base, len);
@@ -139,7 +139,7 @@ static void sections_over_each_other(void **state)
 	free(base);
 }
 
-/* Symbols without end: a table of a terabyte that is all hole, and one that the limits let through. */
+/* Excessive symbols: a sparse table of a terabyte, and a table within the limits. */
 static void tables_of_holes(void **state)
 {
 	static const uint64_t sizes[] = { 1ull << 40, 24ull << 20, 300ull << 20 };
@@ -173,7 +173,7 @@ static void other_kinds_are_bounded_too(void **state)
 	close(fd);
 }
 
-/* What is no regular file does not get this far. */
+/* The file openers already refuse everything but regular files. */
 static void the_opener_takes_regular_files_only(void **state)
 {
 	int root = open(util_dir, O_PATH | O_DIRECTORY | O_CLOEXEC), r;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
@@ -62,7 +63,7 @@ static const struct event_desc full_desc = {
 	.type = SONDE_EV(0x70, 1), .name = "t.full", .fields = full_fields, .n_fields = ARRAY_SIZE(full_fields),
 	.body_size = sizeof(struct body), .get = get_any,
 };
-/* The same words with other meanings: a text where the first type has an address, and an own evt.dir. */
+/* The same fields with other kinds: a text where the first type has an address, and its own evt.dir. */
 static const struct field small_fields[] = {
 	FIELD_ROW(struct body, number, "t.number", FIELD_UINT, ""),
 	FIELD_ROW(struct body, text, "t.ip", FIELD_STR, ""),
@@ -83,6 +84,9 @@ struct fixture {
 	struct body body;
 	struct event full, small, meta;
 	struct { struct sec_proc p; char text[64]; } proc;
+	uint64_t stack[2];
+	struct event_functions functions;
+	struct arena scratch;
 };
 
 static struct sec_str proc_str(struct fixture *x, uint32_t *at, const char *s)
@@ -97,6 +101,17 @@ static struct sec_str proc_str(struct fixture *x, uint32_t *at, const char *s)
 static void name(struct fixture *x, uint32_t space, uint64_t key, const char *s)
 {
 	assert_int_equal(event_names_set(x->names, space, key, s, strlen(s)), 0);
+}
+
+/* Of the small event: as a symbolizer names them. */
+static int list_functions(struct event_functions *f, const struct event *ev, const char **ret, size_t *ret_len)
+{
+	static const char names[] = "main\0std::vector<int>::push_back\0runtime.gcDrain";
+
+	(void)f, (void)ev;
+	*ret = names;
+	*ret_len = sizeof(names);
+	return 0;
 }
 
 static int setup(void **state)
@@ -126,7 +141,13 @@ static int setup(void **state)
 	assert_int_equal(ipaddr_parse("192.168.1.5", &x->full.keys.conn.saddr), 0);
 	assert_int_equal(ipaddr_parse("fe80::1", &x->full.keys.conn.daddr), 0);
 	event_add_section(&x->full, SEC_PROC, &x->proc, sizeof(x->proc));
-	x->small = (struct event){ .desc = &small_desc, .body = &x->body, .body_len = sizeof(x->body) };
+	x->stack[0] = 0xffffffff81000012;
+	x->stack[1] = 0xffffffff81000099;	/* without a name */
+	event_add_section(&x->full, SEC_STACK_KERN, x->stack, sizeof(x->stack));
+	x->full.scratch = &x->scratch;
+	x->functions.list = list_functions;
+	x->small = (struct event){ .desc = &small_desc, .body = &x->body, .body_len = sizeof(x->body),
+				   .functions = &x->functions };
 	x->meta = (struct event){ .desc = &meta_desc };
 	*state = x;
 	return 0;
@@ -138,6 +159,7 @@ static int teardown(void **state)
 
 	registry_free(x->reg);
 	event_names_free(x->names);
+	arena_fini(&x->scratch);
 	free(x);
 	return 0;
 }
@@ -242,7 +264,7 @@ static const struct row rows[] = {
 	{ "t.mac=02:00:00:00:00:AB", true, false },
 	{ "t.mac=02:00:00:00:00:ac", false, false },
 	{ "conn.src=192.168.0.0/16", true, false },
-	{ "fd.sip exists or fd.sport exists", false, false },	/* who is the server, a packet does not say */
+	{ "fd.sip exists or fd.sport exists", false, false },	/* a packet does not say who the server is */
 	{ "conn.dst=fe80::/10", true, false },
 	{ "fd.ip=192.168.1.5", true, false },
 	{ "fd.ip=fe80::1", true, false },
@@ -288,7 +310,7 @@ static const struct row rows[] = {
 	{ "evt.time=1500", true, false },
 	{ "evt.num=9 and evt.cpu=1", true, false },
 	{ "proc.pid=42 and thread.tid=43 and sock.cookie=5", true, false },
-	/* what is not there */
+	/* absent fields */
 	{ "proc.pid!=1", true, false },
 	{ "not proc.pid=1", true, true },
 	{ "proc.pid exists", true, false },
@@ -298,6 +320,19 @@ static const struct row rows[] = {
 	{ "t.color exists", true, false },
 	{ "goid!=5", false, false },
 	{ "not goid=5", true, true },
+	/* functions of stacks: one of them suffices, and none may be for != */
+	{ "stack.function=tcp_v4_rcv", true, false },
+	{ "stack.function=tcp_v4", false, false },
+	{ "stack.function=main", false, true },
+	{ "stack.function='std::vector<int>::push_back'", false, true },
+	{ "stack.function != main", true, false },
+	{ "not stack.function=main", true, false },
+	{ "stack.function in (x, main)", false, true },
+	{ "stack.function glob 'runtime.gc*'", false, true },
+	{ "stack.function startswith tcp_", true, false },
+	{ "stack.function contains vector", false, true },
+	{ "stack.function exists", true, true },
+	{ "stack.function", true, true },
 	/* precedence */
 	{ "proc.pid=1 and proc.pid=1 or t.number=80", true, true },
 	{ "t.number=80 or proc.pid=1 and proc.pid=1", true, true },
@@ -560,7 +595,7 @@ static int list_types(void *ctx, const char *word, const struct event_desc *cons
 	return buf_add_char(ctx, ';');
 }
 
-/* A whole name, or of data the part behind the dot; only checks that must hold are listed. */
+/* A full name, or the part of a data name after the dot; lists only checks that must hold. */
 static void types_are_values_of_evt_type(void **state)
 {
 	static const struct {
@@ -591,7 +626,7 @@ static void types_are_values_of_evt_type(void **state)
 	}
 }
 
-/* The part behind the dot is no name of state. */
+/* The part after the dot does not name state. */
 static void short_names_are_of_data(void **state)
 {
 	struct fixture *x = *state;

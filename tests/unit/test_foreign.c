@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What another agent tells takes the way of every record (stream, record, event) and comes out as it went in;
- * the vectors are those of test_cilium.c.
+ * Events from another agent pass through all stages (stream, record, event) and come out unchanged; the vectors are
+ * those of test_cilium.c.
  */
 #include <json-c/json.h>
 #include <setjmp.h>
@@ -115,7 +115,7 @@ static void same_payload(const struct vector *v, const struct cilium_payload *p)
 		fail_msg("%s: comes out otherwise than it went in", v->name);
 }
 
-/* Every field can be read, as text and as JSON, and the line has an end. */
+/* Every field can be read, as text and as JSON, and the line ends. */
 static void show(struct path *path, const struct event *ev)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
@@ -180,7 +180,7 @@ static void goes_through_the_pipeline_unchanged(void **state)
 	decode_set_free(path.decode);
 }
 
-/* ---- the stream, cut anywhere ---- */
+/* ---- the stream, split anywhere ---- */
 
 static int add_record(void *ctx, const struct sonde_rec *r)
 {
@@ -207,7 +207,7 @@ static void may_be_cut_anywhere(void **state)
 	_cleanup_(buf_fini) struct buf stream = { 0 }, whole = { 0 };
 
 	(void)state;
-	n_vectors = MIN(n_vectors, (size_t)40);	/* the rest is no different, and the time is quadratic */
+	n_vectors = MIN(n_vectors, (size_t)40);	/* the rest behaves the same, and the time is quadratic */
 	put_stream(&stream);
 	parse_split(&stream, 0, &whole);
 	assert_true(whole.len > 4000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The parts of the analysis of Go programs, on real bytes and on what compilers of other releases and machines write.
- * Whole programs are for tests/e2e: they need a Go release.
+ * The parts of the analysis of Go programs, on real bytes and on output of compilers of other releases and machines.
+ * Whole programs are tested in tests/e2e: they need a Go release.
  */
 #include <elf.h>
 #include <errno.h>
@@ -22,13 +22,13 @@
 #include "base/macros.h"
 #include "elf/elf.h"
 #include "gobin/abi.h"
-#include "gobin/dwarf.h"
-#include "gobin/dwarf_loc.h"
+#include "gobin/dwarf/dwarf.h"
+#include "gobin/goroutine.h"
 #include "gobin/job.h"
 #include "gobin/identify.h"
 #include "gobin/image.h"
 #include "gobin/names.h"
-#include "gobin/site.h"
+#include "gobin/site/site.h"
 
 /* ---- placement ---- */
 
@@ -107,10 +107,97 @@ static void places_in_nothing(void **state)
 	assert_int_equal(site_choose(EM_X86_64, traps, sizeof(traps), &p), -EBADMSG);
 	assert_int_equal(site_choose(EM_AARCH64, zeros, sizeof(zeros), &p), -EBADMSG);
 	assert_int_equal(site_choose(EM_RISCV, code, n, &p), -EOPNOTSUPP);
-	/* Cut at any byte: never an instruction that is not all there. */
+	/* Truncated at any byte: no incomplete instruction is accepted. */
 	for (size_t len = 2; len < n; len++)
 		if (site_choose(EM_X86_64, code, len, &p) == 0)
 			assert_true(p.off + p.len <= len);
+}
+
+/* ---- goroutines ---- */
+
+static void thread_local_g(void **state)
+{
+	static const struct {
+		const char *what, *hex;
+		int32_t off;
+	} forms[] = {
+		{ "Go 1.24: runtime.morestack", "64488b3c25f8ffffff488b5f30", -8 },
+		{ "Go 1.19", "64488b0c25f8ffffff488b5930", -8 },
+		{ "Go 1.24, position-independent", "48c7c1f8ffffff64488b39488b5f30", -8 },
+		{ "cgo with other thread-local data", "48c7c100fcffff64488b39488b5f30", -1024 },
+		{ "a library: the offset is in its global offset table", "488b0d11223344" "64488b39", 0 },
+		{ "another register is loaded than set", "48c7c1f8ffffff64488b3a", 0 },
+		{ "above the thread pointer", "64488b3c2508000000", 0 },
+		{ "not a word", "64488b3c25fcffffff", 0 },
+		{ "too short", "64488b3c25f8ffff", 0 },
+		{ "no bytes", "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		uint8_t code[64];
+		size_t n = unhex(forms[i].hex, code);
+
+		if (goroutine_tls_off(code, n) != forms[i].off)
+			fail_msg("%s: %d", forms[i].what, goroutine_tls_off(code, n));
+	}
+}
+
+/* A function at 0x1000 that calls 0x2000. */
+static void places_after_a_call(void **state)
+{
+	static const struct { uint16_t machine; const char *what, *hex; int off; } cases[] = {
+		{ EM_X86_64, "Go 1.24: invoke", "e8fb0f0000" "4885c9" "7502" "9090" "4889c84889fb", 12 },
+		{ EM_X86_64, "Go 1.19: padding, a long branch", "e8fb0f0000" "0f1f00" "4885c9" "0f8501000000" "90"
+		  "4889c84889fb", 18 },
+		{ EM_X86_64, "an error falls through", "e8fb0f0000" "4885c9" "7406" "4889c84889fb", 10 },
+		{ EM_X86_64, "results returned unchanged: NewStream", "e8fb0f0000" "4883c4685dc3", 5 },
+		{ EM_X86_64, "another register is tested", "e8fb0f0000" "4885c0" "7502" "9090" "4889c84889fb", -1 },
+		{ EM_X86_64, "two calls", "e8fb0f0000" "4883c468" "e8f20f0000" "4883c468", -1 },
+		{ EM_X86_64, "no call", "4885c97502909090909090", -1 },
+		{ EM_X86_64, "a branch out of the function", "e8fb0f0000" "4885c9" "757f" "909090909090", -1 },
+		{ EM_AARCH64, "cbnz", "00040094" "420000b5" "1f2003d5" "e00302aa", 12 },
+		{ EM_AARCH64, "a branch backwards, out of the function", "00040094" "c2ffffb5" "1f2003d5", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t code[64];
+		struct site p = { 0 };
+		size_t n = unhex(cases[i].hex, code);
+		int r = site_after_call(cases[i].machine, code, n, 0x1000, 0x2000, &p);
+
+		if (cases[i].off < 0 ? r != -EBADMSG : r != 0 || p.off != (uint32_t)cases[i].off || p.off + p.len > n)
+			fail_msg("%s: %d, %u", cases[i].what, r, p.off);
+	}
+}
+
+/* The same with a slice and an error as results. */
+static void places_after_a_slice(void **state)
+{
+	static const struct { uint16_t machine; const char *what, *hex; int off; } cases[] = {
+		{ EM_X86_64, "Go 1.19: a long branch", "e8fb0f0000" "4885ff" "0f853b020000" "4889442468", 8 },
+		{ EM_X86_64, "Go 1.24: an error falls through", "e8fb0f0000" "4885ff" "7465" "4889b42430010000", 8 },
+		{ EM_X86_64, "the register of an interface", "e8fb0f0000" "4885c9" "7502" "90904889c84889fb", -1 },
+		{ EM_X86_64, "the results are stored first", "e8fb0f0000" "4889442468" "4885ff" "7402", -1 },
+		{ EM_X86_64, "no branch", "e8fb0f0000" "4885ff" "4889442468" "4889442468", -1 },
+		{ EM_X86_64, "two calls", "e8fb0f0000" "4885ff" "e8f30f0000" "4885ff" "740290909090", -1 },
+		{ EM_X86_64, "it ends", "e8fb0f0000" "4885ff" "74", -1 },
+		{ EM_AARCH64, "cbz", "00040094" "430000b4" "1f2003d5", 4 },
+		{ EM_AARCH64, "cbnz", "00040094" "430000b5" "1f2003d5", 4 },
+		{ EM_AARCH64, "another register", "00040094" "420000b5" "1f2003d5", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t code[64];
+		struct site p = { 0 };
+		size_t n = unhex(cases[i].hex, code);
+		int r = site_after_slice(cases[i].machine, code, n, 0x1000, 0x2000, &p);
+
+		if (cases[i].off < 0 ? r != -EBADMSG : r != 0 || p.off != (uint32_t)cases[i].off || p.off + p.len > n)
+			fail_msg("%s: %d, %u", cases[i].what, r, p.off);
+	}
 }
 
 /* ---- arguments ---- */
@@ -154,7 +241,9 @@ static void arguments(void **state)
 	       "fr=8 fh.valid=16 fh.type=17 fh.flags=18 fh.length=20 fh.stream=24 ");
 	expect(EM_X86_64, GOBIN_ABI_REGS, "e:p f:H",
 	       "e=AX f.name.ptr=BX f.name.len=CX f.value.ptr=DI f.value.len=SI f.sensitive=R8 ");
-	/* ClientConn.Invoke: what does not fit as a whole goes to the stack, though registers are left. */
+	/*
+	 * ClientConn.Invoke: an argument that does not fit as a whole goes to the stack, though registers are free.
+	 */
 	expect(EM_X86_64, GOBIN_ABI_REGS, "cc:p ctx:i method:s args:i reply:i opts:S",
 	       "cc=AX ctx.type=BX ctx.data=CX method.ptr=DI method.len=SI args.type=R8 args.data=R9 reply.type=R10 "
 	       "reply.data=R11 opts.ptr=8 opts.len=16 opts.cap=24 ");
@@ -174,7 +263,7 @@ static void arguments_of_nothing(void **state)
 	assert_int_equal(abi_dwarf_reg(EM_AARCH64, 16), -1);
 }
 
-/* Every row's signature can be passed both ways and has the words that the row lists. */
+/* Every row's signature works in both conventions and has the words that the row lists. */
 static void rows(void **state)
 {
 	size_t n;
@@ -187,7 +276,7 @@ static void rows(void **state)
 		unsigned words = 0;
 
 		assert_int_equal(abi_assign(EM_X86_64, GOBIN_ABI_REGS, h[i].signature, &a), 0);
-		assert_true(gobin_rule_sets(h[i].rule) & GOBIN_ALL);
+		assert_true(gobin_rule_sets(h[i].rule) & (GOBIN_ALL | GOBIN_SERVING | GOBIN_RANGES));
 		for (const char *p = h[i].args; *p; words++) {
 			unsigned len = (unsigned)strcspn(p, " ");
 
@@ -239,7 +328,7 @@ static void names(void **state)
 			       "WriteField"), GO_NO);
 	assert_int_equal(match("vendor/golang.org/x/net/http2/hpack.(*Encoder).WriteField", PKG_STD_HPACK, "Encoder",
 			       "WriteField"), GO_EXACT);
-	/* Its types are as good where no other copy is. */
+	/* Its types are used where no other copy exists. */
 	assert_int_equal(gobin_names_match_package(PKG_HPACK, "vendor/golang.org/x/net/http2/hpack", 35),
 			 GO_VENDORED);
 }
@@ -481,7 +570,7 @@ static void stack_arguments(void **state)
 	buf_fini(&file);
 }
 
-/* Every byte of it replaced, and the file cut at every length: no crash, and what is kept can be released. */
+/* Every byte replaced, and the file truncated at every length: no crash, and the findings can be released. */
 static void broken_dwarf(void **state)
 {
 	struct buf file = { 0 };
@@ -506,7 +595,7 @@ static void broken_dwarf(void **state)
 	buf_fini(&file);
 }
 
-/* ---- bytes that cannot be written to ---- */
+/* ---- read-only bytes ---- */
 
 extern const char __executable_start;	/* the linker's: where this program begins */
 
@@ -515,7 +604,7 @@ static uint64_t from_start(const void *p)
 	return (uint64_t)((uintptr_t)p - (uintptr_t)&__executable_start);
 }
 
-/* Of this very program, whose own words say what is true. */
+/* This very program; its own symbols give the expected values. */
 static void fixed_bytes(void **state)
 {
 	static const char literal[] = "in no segment that can be written to";
@@ -575,6 +664,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places),
 		cmocka_unit_test(places_in_nothing),
+		cmocka_unit_test(places_after_a_call),
+		cmocka_unit_test(places_after_a_slice),
+		cmocka_unit_test(thread_local_g),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(arguments_of_nothing),
 		cmocka_unit_test(rows),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Go programs of each compiler that is installed, against go tool nm, go tool addr2line and .debug_frame. */
+/* Go programs of each installed compiler, against go tool nm, go tool addr2line and .debug_frame. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static bool build(const char *go, const char *flags, const char *out)
 		       "%s build %s -o %s main.go", util_dir, util_dir, go, flags, out);
 }
 
-/* Each function that nm lists starts where the table says. */
+/* Each function that nm lists starts at the table's address. */
 static void check_names(const char *go, const char *with_symbols, const char *file)
 {
 	char line[1024];
@@ -164,7 +164,7 @@ static bool is_special(const struct opened *o, uint64_t pc)
 	       !strncmp(f.name, "runtime.sigreturn", 17);
 }
 
-/* Each row of .debug_frame, which the linker writes for debuggers, says what the unwind table says. */
+/* Each row of .debug_frame, which the linker writes for debuggers, agrees with the unwind table. */
 static void check_rows(const char *file)
 {
 	_cleanup_(buf_fini) struct buf table = { 0 };
@@ -199,7 +199,7 @@ static void check_rows(const char *file)
 	close_table(&o);
 }
 
-/* What the runtime does with stacks: where they begin, and where one goes on in another. */
+/* The runtime's functions: where stacks begin, and where one continues on another. */
 static void check_special(const char *file)
 {
 	static const struct { const char *name; uint8_t cfa, ra; } want[] = {
@@ -256,7 +256,7 @@ static void check_compiler(const char *go, bool slow)
 	check_rows("pie");
 }
 
-/* Later compilers bring no compiled library, and making one takes a minute: with SONDE_TEST_SLOW=1 only. */
+/* Later compilers ship no compiled library, and compiling it takes a minute: with SONDE_TEST_SLOW=1 only. */
 static bool has_library(const char *go)
 {
 	char path[512];

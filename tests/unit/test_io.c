@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whole reads and writes, over a pipe that takes and gives parts.
+ * Complete reads and writes, over a pipe that transfers partially.
  */
 #include <setjmp.h>
 #include <stdarg.h>

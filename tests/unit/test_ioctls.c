@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Numbers of ioctl commands in tables/ioctls.tsv against the headers of the kernel that are installed.
+ * Numbers of ioctl commands in tables/ioctls.tsv against the installed kernel headers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@
 #include <scsi/sg.h>
 #include <sound/asound.h>
 #if defined(__x86_64__)
-#include <linux/kvm.h>	/* other processors have other registers, and so other numbers */
+#include <linux/kvm.h>	/* other processors have other registers and thus other numbers */
 #endif
 #if __has_include(<libdrm/drm.h>)
 #include <libdrm/drm.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Jitdumps: loads, moves and lines, byte for byte as the specification has them. */
+/* Jitdumps: loads, moves and lines, byte for byte as in the specification. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -104,7 +104,7 @@ static void the_newest_record_of_an_address_is_right(void **state)
 	add_lines(&b, 0x5000, "fib.js");
 	add_load(&b, 0x5000, 0x20, 1, "fib");
 	add_load(&b, 0x6000, 0x20, 2, "other");
-	add_head(&b, 99, 4);	/* of a kind that is not known */
+	add_head(&b, 99, 4);	/* of an unknown kind */
 	add_u32(&b, 0);
 	need(&b, 0x5000, "fib", 3);
 	need(&b, 0x5007, "fib", 3);

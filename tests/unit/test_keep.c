@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The flight recorder's slots, read while they stand still, while they are written by another thread, and when their
- * bytes make no sense; and the head of a dump as an event.
+ * The flight recorder's slots, read while idle, while another thread writes them, and with invalid bytes; and the
+ * header of a dump as an event.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 #define DATA 128u
 #define SLOTS 64u
-#define MARGIN 8u	/* slots in front of the writer that are not trusted */
+#define MARGIN 8u	/* slots ahead of the writer that are not trusted */
 
 extern const struct decoder_ops net_decoder;
 
@@ -53,7 +53,7 @@ static struct ring *ring_new(void)
 	return r;
 }
 
-/* As the kernel side does: the place is taken, the number goes, bytes come, the number comes. */
+/* As on the kernel side: reserves the slot, clears the number, writes the bytes, sets the number. */
 static void write_slot(struct ring *r, uint64_t ts_ns)
 {
 	uint64_t i = r->pos.n;
@@ -129,7 +129,7 @@ static void test_all_that_is_there(void **state)
 	free(r);
 }
 
-/* Around the end of the ring, what the writer will reach next is left out, and the reader knows what it lacks. */
+/* Around the end of the ring, slots that the writer reaches next are left out, and the reader counts them. */
 static void test_written_over(void **state)
 {
 	struct ring *r = ring_new();
@@ -160,7 +160,7 @@ static void test_what_is_not_whole(void **state)
 	slot_at(r, 3)->seq = 0;			/* being written */
 	slot_at(r, 5)->seq = 6 + SLOTS;		/* of another round */
 	slot_at(r, 7)->cap_len = DATA + 1;	/* longer than its slot */
-	slot_at(r, 9)->orig_len = DATA - 1;	/* more captured than there was */
+	slot_at(r, 9)->orig_len = DATA - 1;	/* captured length above the original */
 	s = read_all(r, 0, UINT64_MAX, &st);
 	assert_int_equal(s.n, 16);
 	assert_int_equal(st.torn, 1);
@@ -194,7 +194,7 @@ static void *write_on(void *ctx)
 	return NULL;
 }
 
-/* However the two threads meet, nothing is delivered that is half of one packet and half of another. */
+/* However the two threads interleave, no delivered packet mixes two. */
 static void test_against_a_writer(void **state)
 {
 	struct writer w = { .r = ring_new() };
@@ -219,7 +219,7 @@ static void test_against_a_writer(void **state)
 	free(w.r);
 }
 
-/* ---- the head of a dump ---- */
+/* ---- the header of a dump ---- */
 
 struct told { unsigned n; struct buf line; uint64_t missing_ns; };
 

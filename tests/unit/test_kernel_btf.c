@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A file with the kernel's types: read, refused when it describes another kernel, and shown to one thread at the path
- * where libbpf looks.
+ * A BTF file of the kernel: read, refused if it describes another kernel, and shown to one thread at the path where
+ * libbpf looks.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ static void test_read(void **state)
 	assert_non_null(strstr(err.msg, "cannot open /tmp/sonde-test-"));
 }
 
-/* Cut short, of no known format, empty: one sentence for all of them. */
+/* Truncated, of unknown format, empty: one sentence for all of them. */
 static void test_broken(void **state)
 {
 	_cleanup_(btf__freep) struct btf *types = make_types("one"), *got = NULL;
@@ -92,7 +92,7 @@ static void test_other_kernel(void **state)
 	assert_non_null(strstr(err.msg, "FILE describes another kernel than the running "));
 	assert_int_equal(kernel_btf_check("FILE", longer, here, &err), -ESTALE);
 	assert_int_equal(kernel_btf_check("FILE", here, here, &err), 0);
-	/* Where the kernel shows none of its own: this one names no tracepoint. */
+	/* Where the kernel has no BTF of its own: this file lacks the tracepoints. */
 	assert_int_equal(kernel_btf_check("FILE", here, NULL, &err), -ESTALE);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Limits of readers: every size that an option can set counts against one.
+ * Limits of readers: every size that an option can set counts against a limit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "base/opt.h"
 #include "probe/probe.h"
 
-/* Does the row hold a number, as its kind or its placeholder says? */
+/* Does the row hold a number, by its kind or placeholder? */
 static bool holds_number(const struct opt *o)
 {
 	static const char *const words[] = { "SIZE", "BYTES", "HZ", "N" };

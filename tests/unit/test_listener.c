@@ -134,7 +134,7 @@ static void read_all(int fd, struct heard *h)
 		buf_add(&h->bytes, chunk, (size_t)n);
 }
 
-/* Everything that came, from the type definition on. */
+/* All that was received, starting with the type definition. */
 static void decode(struct heard *h)
 {
 	_cleanup_(arena_fini) struct arena mem = { 0 };
@@ -168,11 +168,11 @@ static void everybody_hears_everything_once(void **state)
 
 	(void)state;
 	world_begin(&w, NULL);
-	publish(&w, 40);		/* nobody is there */
+	publish(&w, 40);		/* no server is listening */
 	fds[0] = connect_to(&w);
 	rounds(&w);
 	read_all(fds[0], &a);
-	assert_int_equal(a.bytes.len, 0);	/* nothing is said before the first event */
+	assert_int_equal(a.bytes.len, 0);	/* nothing is sent before the first event */
 	publish(&w, 40);
 	fds[1] = connect_to(&w);
 	rounds(&w);
@@ -191,7 +191,7 @@ static void everybody_hears_everything_once(void **state)
 	assert_int_equal(b.samples, 500);
 	cilium_listener_stats(w.listener, &st);
 	assert_int_equal(st.clients, 2);
-	assert_int_equal(st.encoded, 501);	/* once each, however many listen */
+	assert_int_equal(st.encoded, 501);	/* once each, for any number of clients */
 	assert_int_equal(st.sent, 1001);
 	assert_int_equal(st.lost, 0);
 	close(fds[0]);
@@ -255,7 +255,7 @@ static void clients_come_and_go_without_a_trace(void **state)
 		if (i % 3 == 0)
 			publish(&w, 1000);
 		if (i % 2)
-			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);	/* nobody reads it */
+			assert_int_equal(send(fd, "hello", 5, MSG_NOSIGNAL), 5);	/* no client reads it */
 		close(fd);
 		rounds(&w);
 	}
@@ -309,7 +309,7 @@ static void the_socket_belongs_to_one(void **state)
 	cilium_listener_free(w.listener);
 	assert_int_equal(access(w.path, F_OK), -1);
 
-	/* What a killed one left is taken over; what is no socket is not touched. */
+	/* A socket left by a killed process is taken over; a file that is not a socket is left alone. */
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", w.path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -322,7 +322,7 @@ static void the_socket_belongs_to_one(void **state)
 	close(fd);
 	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &second, &err), -EEXIST);
 	assert_int_equal(access(w.path, F_OK), 0);
-	o.path = "/tmp/a/b/c/d/sd-none/monitor.sock";
+	o.path = "/proc/sd-none/monitor.sock";
 	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &second, &err), -ENOENT);
 	world_end(&w);
 }

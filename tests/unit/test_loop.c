@@ -122,6 +122,53 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
+static int on_closed(void *ctx, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	++*(int *)ctx;
+	return 0;
+}
+
+static int on_never(void *ctx, uint64_t now_ns)
+{
+	(void)ctx;
+	(void)now_ns;
+	fail();
+	return 0;
+}
+
+/* As a child between fork and exec has it: the kernel goes on reporting events of the descriptor. */
+static void a_source_of_a_closed_descriptor_stays_silent(void **state)
+{
+	struct loop *l = loop_new();
+	struct loop_source *s, *cached[16];
+	int fds[2], idle[2], copy, calls = 0;
+
+	(void)state;
+	for (size_t i = 0; i < 16; i++)
+		assert_int_equal(loop_add_timer(l, 1000 * MS, 0, on_never, NULL, &cached[i]), 0);
+	for (size_t i = 0; i < 16; i++)
+		loop_remove(cached[i]);
+	make_pipe(fds);
+	copy = dup(fds[0]);
+	assert_int_equal(loop_add_io(l, fds[0], EPOLLIN, on_closed, &calls, &s), 0);
+	close(fds[0]);
+	loop_remove(s);
+	make_pipe(idle);
+	/* it has the memory of a freed source: calloc(3) does not use what a thread's cache keeps */
+	assert_int_equal(loop_add_io(l, idle[0], EPOLLIN, on_closed, &calls, &s), 0);
+	assert_int_equal(write(fds[1], "x", 1), 1);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(loop_once(l, 0), 0);
+	assert_int_equal(calls, 0);
+	loop_free(l);
+	close(idle[0]);
+	close(idle[1]);
+	close(copy);
+	close(fds[1]);
+}
+
 static void timers_tick_once_or_for_ever(void **state)
 {
 	struct loop *l = loop_new();
@@ -190,7 +237,7 @@ static void signals_arrive_and_the_mask_is_given_back(void **state)
 	assert_int_equal(loop_add_signal(l, SIGUSR1, on_signal, l, &s), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
 	assert_int_equal(loop_run(l), SIGUSR1);
-	/* One that is pending at removal is swallowed: its default action would end the test. */
+	/* A pending signal is swallowed at removal: its default action would end the test. */
 	assert_int_equal(raise(SIGUSR1), 0);
 	loop_remove(s);
 	assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
@@ -207,7 +254,7 @@ static int on_nested(void *ctx, int fd, uint32_t events)
 	(void)events;
 	assert_int_equal(read(fd, &c, 1), 1);
 	loop_remove(io->self);
-	assert_true(loop_once(io->loop, 0) >= 0);	/* must not free what the outer round still holds */
+	assert_true(loop_once(io->loop, 0) >= 0);	/* must not free memory that the outer round still uses */
 	io->calls++;
 	return 0;
 }
@@ -237,6 +284,7 @@ int main(void)
 		cmocka_unit_test(io_is_delivered_and_a_failure_stops),
 		cmocka_unit_test(a_handler_removes_another_of_the_same_round),
 		cmocka_unit_test(a_handler_removes_itself),
+		cmocka_unit_test(a_source_of_a_closed_descriptor_stays_silent),
 		cmocka_unit_test(timers_tick_once_or_for_ever),
 		cmocka_unit_test(a_timer_disarmed_in_its_own_round_stays_silent),
 		cmocka_unit_test(signals_arrive_and_the_mask_is_given_back),

@@ -68,7 +68,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* The first bytes of what is opened, or the error. */
+/* The first bytes of the opened file, or the error. */
 static const char *content(const struct world *w, const struct mapped_file *m)
 {
 	static char text[16];
@@ -81,7 +81,7 @@ static const char *content(const struct world *w, const struct mapped_file *m)
 	return text;
 }
 
-/* map_files wants more rights than reading a file does. */
+/* map_files needs more privileges than reading a file. */
 static bool can_see_ranges(const struct world *w)
 {
 	char link[80], target[8];
@@ -107,7 +107,7 @@ static void test_same_file(void **state)
 	assert_string_equal(content(w, &m), strerror(ESTALE));
 }
 
-/* By its address range the old file is still there; by its path it is another one, and that is told. */
+/* The address range still leads to the old file; the path leads to another file, which is reported. */
 static void test_replaced_and_deleted(void **state)
 {
 	struct world *w = *state;
@@ -117,7 +117,7 @@ static void test_replaced_and_deleted(void **state)
 	unlink(w->path);
 	assert_string_equal(content(w, &by_path), strerror(ENOENT));
 	write_file(w->path, "second");
-	/* The inode number may come back at once when nothing holds the old one: the mapping does. */
+	/* The kernel may reuse a free inode number at once: the mapping holds the old one. */
 	assert_string_equal(content(w, &by_path), strerror(ESTALE));
 	if (!can_see_ranges(w))
 		skip();
@@ -126,7 +126,7 @@ static void test_replaced_and_deleted(void **state)
 	assert_string_equal(content(w, &by_range), "first");
 }
 
-/* Another file at the same addresses, without an inode number to tell: its name does. */
+/* Another file at the same addresses, without an inode number to compare: its name decides. */
 static void test_other_name_in_range(void **state)
 {
 	const struct world *w = *state;
@@ -167,7 +167,8 @@ static void test_links_and_root(void **state)
 	fd = mapped_file_open_at(root, "link", false); /* ".." ends at the root */
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(mapped_file_open_at(root, "/link", true), -EINVAL); /* the link itself is no regular file */
+	assert_int_equal(mapped_file_open_at(root, "/link", true), -EINVAL); /* the link itself is not a regular
+									      * file */
 	unlink(link);
 	assert_int_equal(symlink("/etc/passwd", link), 0);
 	assert_int_equal(mapped_file_open_at(root, "link", false), -ENOENT);

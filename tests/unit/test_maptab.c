@@ -45,7 +45,7 @@ static void seen(struct maptab *t, struct map_key k, struct mapping m)
 	assert_int_equal(maptab_map(t, k, &m, true), 0);
 }
 
-/* Module at an address of a process at some time; 0 = none. */
+/* Module at an address of a process at a given time; 0 = none. */
 static uint32_t module(struct maptab *t, struct map_key k, uint64_t ts_ns, uint64_t addr)
 {
 	struct map_view v;
@@ -82,7 +82,7 @@ static void test_edges(void **state)
 	assert_int_equal(module(t, key(8, 1 * S), 3 * S, 0x1000), 0);
 }
 
-/* A newer mapping takes its range out of older ones; what is left of them keeps its offset in the file. */
+/* A newer mapping takes its range from older ones; the rest of them keeps its offset in the file. */
 static void test_overlap(void **state)
 {
 	struct maptab *t = *state;
@@ -100,7 +100,7 @@ static void test_overlap(void **state)
 	assert_int_equal(module(t, k, 5 * S, 0x1fff), 5);
 	assert_int_equal(module(t, k, 5 * S, 0x3000), 8);
 	assert_int_equal(module(t, k, 5 * S, 0x8000), 5);
-	/* One that is told late leaves what is younger where it is. */
+	/* A mapping reported late leaves newer ones in place. */
 	map(t, k, at(0x1000, 0xa000, 9, 3 * S));
 	assert_int_equal(module(t, k, 5 * S, 0x1000), 9);
 	assert_int_equal(module(t, k, 5 * S, 0x2000), 8);
@@ -109,7 +109,7 @@ static void test_overlap(void **state)
 	assert_int_equal(module(t, k, 5 * S, 0x9fff), 9);
 }
 
-/* Against a model: many mappings at random, one page each byte of an array. */
+/* Against a model: many mappings at random, a page per byte of an array. */
 static void test_overlap_model(void **state)
 {
 	struct maptab *t = *state;
@@ -154,7 +154,7 @@ static void test_fork_shares(void **state)
 	assert_int_equal(module(t, child, 5 * S, 0x1000), 6);
 }
 
-/* The first mappings of the new program are told before its exec is. */
+/* The first mappings of the new program are reported before its exec. */
 static void test_exec(void **state)
 {
 	struct maptab *t = *state;
@@ -167,12 +167,12 @@ static void test_exec(void **state)
 	assert_int_equal(module(t, k, 5 * S, 0x1000), 0);
 	assert_int_equal(module(t, k, 5 * S, 0x5000), 6);
 	assert_int_equal(module(t, k, 5 * S, 0x5900), 0);
-	/* A sample from before comes late. */
+	/* A sample from before arrives late. */
 	assert_int_equal(module(t, k, 4 * S - 1, 0x1000), 5);
-	/* So does a mapping: it was of the old program. */
+	/* So does a mapping of the old program. */
 	map(t, k, at(0x1000, 0x2000, 5, 3 * S));
 	assert_int_equal(module(t, k, 5 * S, 0x1000), 0);
-	/* Nobody knows when: nothing is dropped. */
+	/* The time is unknown: nothing is dropped. */
 	assert_int_equal(maptab_exec(t, 6 * S, k, 0), 0);
 	assert_int_equal(module(t, k, 6 * S, 0x5000), 6);
 }
@@ -184,14 +184,14 @@ static void test_exec_of_child_leaves_parent(void **state)
 
 	map(t, parent, at(0x1000, 0x2000, 5, 2 * S));
 	maptab_fork(t, 3 * S, child, parent);
-	/* The same addresses and file, yet it is the new program's: exec must not drop it. */
+	/* The same addresses and file, but of the new program: exec must not drop it. */
 	map(t, child, at(0x1000, 0x2000, 5, 4 * S + 1));
 	maptab_exec(t, 4 * S + 2, child, 4 * S);
 	assert_int_equal(module(t, child, 5 * S, 0x1000), 5);
 	assert_int_equal(module(t, parent, 5 * S, 0x1000), 5);
 }
 
-/* Facts of one process, told in every order, come to the same. */
+/* Facts of one process, in every order, give the same result. */
 static void test_snapshot_orders(void **state)
 {
 	const struct map_key k = key(7, 1 * S);
@@ -236,7 +236,7 @@ static void test_reuse(void **state)
 	assert_int_equal(module(t, any, 4 * S + S / 2, 0x1000), 0);
 }
 
-/* A mapping may be told without the start of its process; the next fact gives it. */
+/* A mapping may be reported without the start of its process; the next fact gives it. */
 static void test_unknown_start(void **state)
 {
 	struct maptab *t = *state;
@@ -248,7 +248,7 @@ static void test_unknown_start(void **state)
 	assert_int_equal(module(t, full, 4 * S, 0x1000), 5);
 	maptab_stats(t, &st);
 	assert_int_equal(st.processes, 1);
-	/* One that starts after it is another process. */
+	/* A process that starts after it is another one. */
 	map(t, later, at(0x1000, 0x2000, 6, 9 * S));
 	assert_int_equal(module(t, full, 4 * S, 0x1000), 5);
 	assert_int_equal(module(t, later, 10 * S, 0x1000), 6);
@@ -325,7 +325,7 @@ static void test_budget(void **state)
 	assert_int_equal(module(t, key(1, 1 * S), 3 * S, 0x1000), 0);
 }
 
-/* A process that means harm. */
+/* A hostile process. */
 static void test_too_many(void **state)
 {
 	struct maptab *t = *state;

@@ -20,14 +20,16 @@
 #include "probes/net/net_event.h"
 #include "probes/net/packet/net_point.h"
 #include "probes/net/net_setup.h"
+#include "probes/net/refused/net_refused_wire.h"
 #include "probes/net/net_wire.h"
+#include "probes/net/net_1_wire.h"
 
 extern const struct decoder_ops net_decoder;
 static const struct decoder_ops *const decoders[] = { &net_decoder, NULL };
 
 #define LOCATION 0xffffffff81000020
 
-/* 10.0.0.1:4711 -> 10.0.0.2:80 TCP SYN behind an Ethernet header. */
+/* 10.0.0.1:4711 -> 10.0.0.2:80 TCP SYN after an Ethernet header. */
 static const uint8_t syn[] = {
 	2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0,
 	0x45, 0, 0, 40, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -78,18 +80,20 @@ static void seen_fini(struct seen *s)
 
 struct rec { struct net_rec r; uint8_t data[256]; };
 
-/* A record with the packet and @n_stack addresses, the third of which is the place of the drop. */
+/* A record with the packet and @n_stack addresses, the third of which is the drop location. */
 static size_t make(struct rec *rec, uint16_t type, unsigned n_stack)
 {
 	size_t len = sizeof(rec->r);
 
 	*rec = (struct rec){ .r = {
-		.hdr = { .ts_ns = 5, .type = type, .cpu = 1, .tgid = 42, .start_ns = 7 },
-		.cookie = 9, .cgroup_id = 11, .location = type == NET_EV_DROP ? LOCATION : 0,
+		.hdr = { .ts_ns = 5, .type = type, .flags = SONDE_RF_IDENT, .cpu = 1, .tgid = 42, .start_ns = 7 },
+		.id = { .sock = 9, .cgroup_id = 11, .netns = 4026531840, .owner_how = SONDE_HOW_TUPLE },
+		.location = type == NET_EV_DROP ? LOCATION : 0,
 		.netns = 4026531840, .ifindex = 3, .reason = 2, .orig_len = 100, .mark = 0x10,
 		.cur_tgid = 1, .cur_tid = 2, .cur_comm = "swapper/0", .link = SONDE_LINK_ETHERNET,
 		.point = type == NET_EV_TRACE ? NET_POINT_FROM_NETWORK : NET_POINT_NONE,
-		.dir = type == NET_EV_TRACE ? NET_DIR_IN : NET_DIR_NONE, .owner_by = NET_OWNER_TUPLE,
+		.dir = type == NET_EV_TRACE ? NET_DIR_IN : NET_DIR_NONE,
+		.owner_end = NET_END_RECEIVER,
 	} };
 	if (type != NET_EV_XDP) {
 		rec->r.cap_len = sizeof(syn);
@@ -126,7 +130,7 @@ static int decode(struct seen *s, const void *rec, size_t len)
 	int r;
 
 	assert_non_null(copy);
-	memcpy(copy, rec, len);	/* of its exact size, so that a sanitizer sees a step too far */
+	memcpy(copy, rec, len);	/* exact allocation, so that a sanitizer reports an overrun */
 	assert_int_equal(decode_set_new(decoders, &d), 0);
 	name_of(d, SONDE_NAME_DROP_REASON, 2, "NO_SOCKET", &names);
 	name_of(d, SONDE_NAME_KSYM, LOCATION, "tcp_v4_rcv+0x20", &names);
@@ -156,17 +160,77 @@ static void test_trace(void **state)
 	assert_int_equal(s.keys.conn.dport, 80);
 	assert_memory_equal(s.keys.conn.saddr.addr, "\x0a\0\0\x01", 4);
 	assert_non_null(strstr(buf_str(&s.text.line), "<- network eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN  "
-				 "[42 tuple]  {established}\n"));
+				 "[42]  {established}\n"));
 	assert_non_null(strstr(buf_str(&s.text.words), "net.point=from-network net.dir=in net.iface=eth0 "
 				 "net.len=100 "));
-	assert_non_null(strstr(buf_str(&s.text.words), "owner.by=tuple net.state=established net.task=swapper/0 "
+	assert_non_null(strstr(buf_str(&s.text.words), "owner.end=dst net.state=established net.task=swapper/0 "
 				 "net.task_pid=1"));
+	assert_int_equal(s.keys.owner_how, SONDE_HOW_TUPLE);
 	seen_fini(&s);
 	rec.r.reason = NET_STATE_NONE;
 	assert_int_equal(decode(&s, &rec, len), 0);
-	assert_non_null(strstr(buf_str(&s.text.line), "[42 tuple]\n"));
+	assert_non_null(strstr(buf_str(&s.text.line), "[42]\n"));
 	assert_null(strstr(buf_str(&s.text.words), "net.state"));
 	seen_fini(&s);
+}
+
+/* The other end, its name, the way of the packet; a word where the answer is not the user of the packet's socket. */
+static void test_both_ends(void **state)
+{
+	static const struct { uint8_t end, how, peer_how; const char *text; } rows[] = {
+		{ NET_END_RECEIVER, SONDE_HOW_TUPLE, SONDE_HOW_SKB, "[42 <- curl/7]" },
+		{ NET_END_SENDER, SONDE_HOW_SKB, SONDE_HOW_LISTENER, "[42 -> curl/7 listener]" },
+		{ NET_END_SENDER, SONDE_HOW_SNAPSHOT, SONDE_HOW_CONNTRACK, "[42 snapshot -> curl/7]" },
+	};
+	struct rec rec;
+	size_t len = make(&rec, NET_EV_TRACE, 0);
+
+	(void)state;
+	rec.r.peer = (struct net_peer){ .sock = 5, .tgid = 7, .comm = "curl" };
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct seen s = { 0 };
+
+		rec.r.owner_end = rows[i].end;
+		rec.r.id.owner_how = rows[i].how;
+		rec.r.peer.how = rows[i].peer_how;
+		assert_int_equal(decode(&s, &rec, len), 0);
+		assert_non_null(strstr(buf_str(&s.text.line), rows[i].text));
+		assert_non_null(strstr(buf_str(&s.text.words), "peer.pid=7 peer.name=curl peer.sock=5"));
+		seen_fini(&s);
+	}
+}
+
+/* Format 1.0: the source of the owner says which end it is. */
+static void test_old_records(void **state)
+{
+	static const struct { uint8_t by, dir, how; const char *end; } rows[] = {
+		{ NET_OWNER_1_RX_SK, NET_DIR_NONE, SONDE_HOW_STORAGE, "owner.end=dst" },
+		{ NET_OWNER_1_SKB_SK, NET_DIR_IN, SONDE_HOW_SKB, "owner.end=src" },
+		{ NET_OWNER_1_TUPLE, NET_DIR_IN, SONDE_HOW_TUPLE, "owner.end=dst" },
+		{ NET_OWNER_1_LISTENER, NET_DIR_OUT, SONDE_HOW_LISTENER, "owner.end=src" },
+		{ NET_OWNER_1_REMOTE_TUPLE, NET_DIR_IN, SONDE_HOW_TUPLE, "owner.end=src owner.foreign=true" },
+	};
+	struct { struct net_rec_1 r; uint8_t data[sizeof(syn)]; } rec = { .r = {
+		.hdr = { .type = NET_EV_DROP_1, .len = sizeof(rec.r) + sizeof(syn), .tgid = 42 },
+		.cookie = 9, .netns = 4026531840, .link = SONDE_LINK_ETHERNET, .orig_len = sizeof(syn),
+		.cap_len = sizeof(syn),
+	} };
+
+	(void)state;
+	memcpy(rec.data, syn, sizeof(syn));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct seen s = { 0 };
+
+		rec.r.owner_by = rows[i].by;
+		rec.r.dir = rows[i].dir;
+		assert_int_equal(decode(&s, (struct rec *)&rec, rec.r.hdr.len), 0);
+		assert_int_equal(s.keys.owner_how, rows[i].how);
+		assert_int_equal(s.keys.cookie, 9);
+		assert_non_null(strstr(buf_str(&s.text.words), rows[i].end));
+		seen_fini(&s);
+	}
+	rec.r.hdr.len = sizeof(rec.r) - 1;
+	assert_int_equal(decode(&(struct seen){ 0 }, (struct rec *)&rec, rec.r.hdr.len), -EBADMSG);
 }
 
 static void test_drop_with_stack(void **state)
@@ -177,7 +241,7 @@ static void test_drop_with_stack(void **state)
 
 	(void)state;
 	assert_int_equal(decode(&s, &rec, len), 0);
-	/* what stands above the place of the drop is the tracing machinery */
+	/* the frames above the drop location belong to the tracing machinery */
 	assert_int_equal(s.stack_len, 3 * 8);
 	assert_true(s.stack_first == LOCATION);
 	assert_non_null(strstr(buf_str(&s.text.line), "xx drop (NO_SOCKET) at tcp_v4_rcv eth0: 10.0.0.1:4711 -> "));
@@ -216,7 +280,7 @@ static void test_xdp(void **state)
 	seen_fini(&s);
 }
 
-/* Unknown numbers are shown as numbers; nothing is guessed. */
+/* Unknown numbers are shown as numbers, without guessing. */
 static void test_unknown_numbers(void **state)
 {
 	struct seen s = { 0 };
@@ -228,7 +292,7 @@ static void test_unknown_numbers(void **state)
 	rec.r.location = 0x1234;
 	rec.r.ifindex = 77;
 	rec.r.hdr.tgid = 0;
-	rec.r.owner_by = 200;
+	rec.r.owner_end = 200;
 	assert_int_equal(decode(&s, &rec, len), 0);
 	assert_non_null(strstr(buf_str(&s.text.line), "xx drop (70000) at 0x1234 if77: 10.0.0.1"));
 	assert_null(strchr(buf_str(&s.text.line), '['));
@@ -308,7 +372,7 @@ static void test_addresses_become_a_filter(void **state)
 	assert_string_equal(buf_str(&out), "(tcp or udp) and (src net 10.0.0.0/8 or src host fe80::1) and "
 			    "(dst host 192.0.2.1)");
 	buf_reset(&out);
-	c = (struct net_conf){ .related = list(iface, 2) }; /* an interface cannot be said there */
+	c = (struct net_conf){ .related = list(iface, 2) }; /* an interface is not accepted there */
 	assert_int_equal(net_conf_filter(&c, NULL, &out, &err), 0);
 	assert_int_equal(out.len, 0);
 	iface[0] = "1234"; /* an endpoint id */
@@ -357,16 +421,49 @@ static void test_setup(void **state)
 static void test_kinds(void **state)
 {
 	(void)state;
+	assert_int_equal(net_conf_kinds("refused"), 1u << NET_KIND_REFUSED);
 	assert_int_equal(net_conf_kinds("drop"), 1u << NET_KIND_DROP);
 	assert_int_equal(net_conf_kinds("net.trace"), 1u << NET_KIND_TRACE);
-	assert_int_equal(net_conf_kinds("net.*"), 7);
+	assert_int_equal(net_conf_kinds("net.*"), 15);
+	assert_int_equal(net_conf_kinds("net.mib"), NET_WANT_MIB);
 	assert_int_equal(net_conf_kinds("proc.fork"), 0);
+}
+
+static void test_refused(void **state)
+{
+	struct net_refused_rec r = {
+		.hdr = { .len = sizeof(r), .type = NET_EV_REFUSED, .flags = SONDE_RF_IDENT, .tgid = 42 },
+		.id = { .sock = 9, .netns = 4026531840 },
+		.netns = 4026531840, .ifindex = 3, .queue = 5, .limit = 4, .sport = 4711, .dport = 80, .family = 4,
+		.cause = NET_REFUSED_ACCEPT_QUEUE, .known = true, .saddr = { 10, 0, 0, 1 }, .daddr = { 10, 0, 0, 2 },
+	};
+	struct net_unexplained_rec u = {
+		.hdr = { .len = sizeof(u), .type = NET_EV_UNEXPLAINED }, .counted = 24, .seen = 23,
+		.netns = 4026531840,
+	};
+	struct seen s = { 0 };
+
+	(void)state;
+	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
+	assert_int_equal(s.keys.cookie, 9);
+	assert_int_equal(s.keys.conn.sport, 4711);
+	assert_non_null(strstr(buf_str(&s.text.line),
+			       "refused (accept-queue 5 of 4) eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp SYN  [42]"));
+	seen_fini(&s);
+	s = (struct seen){ 0 };
+	r.family = 5;
+	assert_int_equal(decode(&s, &r, sizeof(r)), -EBADMSG);
+	assert_int_equal(decode(&s, &r, sizeof(r.hdr) + sizeof(r.id)), -EBADMSG);
+	assert_int_equal(decode(&s, &u, sizeof(u)), 0);
+	assert_non_null(strstr(buf_str(&s.text.line), "counted 24, 23 were seen, 1 are unexplained"));
+	seen_fini(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_both_ends), cmocka_unit_test(test_old_records),
 		cmocka_unit_test(test_drop_with_stack),
 		cmocka_unit_test(test_drop_without_hops),
 		cmocka_unit_test(test_xdp),
@@ -375,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_points),
 		cmocka_unit_test(test_addresses_become_a_filter),
 		cmocka_unit_test(test_setup),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_kinds),
 	};
 

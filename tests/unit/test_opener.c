@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process that gives up its rights, and the opener that works for it. Each case runs in a child of its own.
+ * A process that drops its rights, and the opener that works for it. Each case runs in its own child.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static int say(void *ctx, int in_fd, int out_fd)
 	return write(out_fd, "ok", 2) != 2;
 }
 
-/* Which of the things that it must not do, or must, goes wrong; 0 = none. */
+/* Which of the forbidden or required actions fails; 0 = none. */
 static int live_without_rights(void)
 {
 	static const struct worker_opts w = { .name = "test" };

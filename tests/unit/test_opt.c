@@ -135,7 +135,7 @@ static void forms_of_getopt_are_understood(void **state)
 
 	(void)state;
 	assert_int_equal(t->result, 0);
-	assert_int_equal(t->conf.count, 6);	/* the last one counts */
+	assert_int_equal(t->conf.count, 6);	/* the last value counts */
 	assert_int_equal(t->conf.verbose, 1);
 	assert_false(t->conf.hex);
 	assert_string_equal(t->conf.file, "-");
@@ -147,7 +147,7 @@ static void forms_of_getopt_are_understood(void **state)
 	done(t);
 
 	t = calloc(1, sizeof(*t));
-	parse_with(t, "a -- -b", false);	/* no command wanted: "--" only ends the options */
+	parse_with(t, "a -- -b", false);	/* no command expected: "--" only ends the options */
 	assert_int_equal(t->result, 0);
 	assert_int_equal(t->words.len, 2);
 	assert_string_equal(t->words.items[1], "-b");
@@ -331,7 +331,7 @@ static void every_shell_gets_every_option(void **state)
 	}
 }
 
-/* The words bash would offer for @line (words by blanks, the last one being typed). */
+/* bash's candidates for @line (words separated by blanks, the last one being typed). */
 static void bash_offers(const char *script, const char *line, const char *want)
 {
 	char got[512] = "", path[] = "/tmp/test-opt-XXXXXX", command[1024];
@@ -371,7 +371,7 @@ static void bash_completes(void **state)
 	bash_offers(buf_str(&out), "sonde doctor --", "\n");
 }
 
-/* Each shell that is here reads its script without complaint. */
+/* Each installed shell reads its script without complaint. */
 static void scripts_are_valid(void **state)
 {
 	(void)state;
@@ -432,7 +432,7 @@ static void the_nearest_word_is_offered(void **state)
 	assert_null(nearest("profile"));
 }
 
-/* What stands in front of a command: options of the sets with their values. */
+/* Words before a command: options of the sets with their values. */
 static void leading_options_are_counted(void **state)
 {
 	static const struct {
@@ -459,7 +459,7 @@ static void leading_options_are_counted(void **state)
 	}
 }
 
-/* The rows without those that are functions. */
+/* The rows except functions. */
 static const struct opt word_rows[] = {
 	OPT_ROW(conf, hex, "hex", 'x', OPT_BOOL, NULL, "dump in hex"),
 	OPT_ROW(conf, dns, "dns", 0, OPT_BOOL, NULL, "look names up"),
@@ -507,7 +507,7 @@ static void words_are_what_differs(void **state)
 				   "--time=local");
 }
 
-/* What opt_parse() makes of the words and @base is the configuration that they were made of. */
+/* opt_parse() of the words and @base restores the configuration that the words came from. */
 static void words_are_read_back(void **state)
 {
 	const struct conf base = { .dns = true, .count = 9, .big = 1, .duration_ns = 5, .mode = 2 };
@@ -538,6 +538,87 @@ static void no_word_undoes_a_text_or_a_count(void **state)
 	assert_int_equal(words_of(&none, &count, words), -ENOTSUP);
 }
 
+/* In a cluster and by either name, before the function of any other row is called. */
+static void a_refused_row_names_itself_and_the_way(void **state)
+{
+	static const struct opt own[] = {
+		OPT_REFUSED_ROW("stacks", 'k', NULL, "use profile"),
+		OPT_REFUSED_ROW("inject", 0, "EXPR", "use another tool"),
+		OPT_CALL_ROW(on_call, "names", 'y', "SET", "names, if asked for", .optional = true),
+		OPT_END,
+	};
+	const struct { char *word; const char *said; } cases[] = {
+		{ (char[]){ "-yk" }, "-k (--stacks) is not supported: use profile" },
+		{ (char[]){ "--stacks" }, "-k (--stacks) is not supported: use profile" },
+		{ (char[]){ "--inject=x" }, "--inject is not supported: use another tool" },
+	};
+	struct conf conf = { 0 };
+	const struct opt_set set = { .opts = own, .conf = &conf };
+	struct opt_strv words = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(opt_check(&set, 1, &err), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *argv[] = { program, cases[i].word, NULL };
+
+		assert_int_equal(opt_parse(&set, 1, 2, argv, &words, NULL, &err), -EINVAL);
+		assert_string_equal(err.msg, cases[i].said);
+	}
+	opt_strv_fini(&words);
+}
+
+/* The value stands behind "=" only: the next word is a word. */
+static void an_optional_value_is_not_the_next_word(void **state)
+{
+	static const struct opt own[] = {
+		OPT_CALL_ROW(on_call, "names", 'y', "SET", "names, if asked for", .optional = true), OPT_END,
+	};
+	struct conf conf = { 0 };
+	const struct opt_set set = { .opts = own, .conf = &conf };
+	char *bare[] = { program, (char[]){ "-y" }, (char[]){ "all" }, NULL };
+	char *given[] = { program, (char[]){ "--names=all" }, NULL };
+	struct opt_strv words = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(opt_leading(&set, 1, 3, bare), 1);
+	assert_int_equal(opt_parse(&set, 1, 3, bare, &words, NULL, &err), 0);
+	assert_string_equal(conf.called, "without");
+	assert_string_equal(words.items[0], "all");
+	assert_int_equal(opt_parse(&set, 1, 2, given, &words, NULL, &err), 0);
+	assert_string_equal(conf.called, "all");
+	opt_strv_fini(&words);
+}
+
+/* The next word is the value, but not the next option and not the end. */
+static void a_loose_value_may_be_missing(void **state)
+{
+	static const struct opt own[] = {
+		OPT_CALL_ROW(on_call, "graph", 'g', "HOW", "call graphs", .loose = true), OPT_END,
+	};
+	struct conf conf = { 0 };
+	const struct opt_set set = { .opts = own, .conf = &conf };
+	char *last[] = { program, (char[]){ "-g" }, NULL };
+	char *before[] = { program, (char[]){ "-g" }, (char[]){ "-gnone" }, NULL };
+	char *given[] = { program, (char[]){ "--graph" }, (char[]){ "caller" }, (char[]){ "word" }, NULL };
+	struct opt_strv words = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(opt_parse(&set, 1, 2, last, &words, NULL, &err), 0);
+	assert_string_equal(conf.called, "without");
+	assert_int_equal(opt_leading(&set, 1, 3, before), 2);
+	assert_int_equal(opt_parse(&set, 1, 3, before, &words, NULL, &err), 0);
+	assert_string_equal(conf.called, "none");
+	assert_int_equal(words.len, 0);
+	assert_int_equal(opt_leading(&set, 1, 4, given), 2);
+	assert_int_equal(opt_parse(&set, 1, 4, given, &words, NULL, &err), 0);
+	assert_string_equal(conf.called, "caller");
+	assert_string_equal(words.items[0], "word");
+	opt_strv_fini(&words);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -559,6 +640,9 @@ int main(void)
 		cmocka_unit_test(words_are_what_differs),
 		cmocka_unit_test(words_are_read_back),
 		cmocka_unit_test(no_word_undoes_a_text_or_a_count),
+		cmocka_unit_test(a_refused_row_names_itself_and_the_way),
+		cmocka_unit_test(an_optional_value_is_not_the_next_word),
+		cmocka_unit_test(a_loose_value_may_be_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "scratch_dir.h"
@@ -23,14 +24,14 @@
 
 #define RECORD 100 /* bytes; no divisor of a page */
 
-/* Record @i: its number, then a pattern that depends on it. */
+/* Record @i: its number, then a pattern derived from it. */
 static void fill(char rec[static RECORD], unsigned i)
 {
 	memset(rec, 'a' + (int)(i % 26), RECORD);
 	memcpy(rec, &i, sizeof(i));
 }
 
-/* Writes until it fails or @max records are taken. Returns how many were taken. */
+/* Writes until it fails or @max records are accepted. Returns how many were accepted. */
 static unsigned write_records(struct outfile *f, unsigned max, int *ret_error)
 {
 	char rec[RECORD];
@@ -121,7 +122,7 @@ static void dev_full_fails_with_a_sentence(void **state)
 	assert_int_equal(outfile_close(f), -ENOSPC);
 }
 
-/* Fills what is mounted or limited until it fails; then the ledger of records must close. */
+/* Fills the mount or limit until a write fails; then the ledger of records must close. */
 static void check_cut(const char *path, int want_error, unsigned max)
 {
 	struct err err = { 0 };
@@ -140,7 +141,7 @@ static void check_cut(const char *path, int want_error, unsigned max)
 	outfile_free(f);
 }
 
-/* Every limit within a few pages: the file ends behind a whole record wherever the write came to its end. */
+/* Every limit within a few pages: the file ends after a complete record wherever the write stopped. */
 static void a_size_limit_leaves_whole_records(void **state)
 {
 	struct rlimit old, limit;
@@ -183,7 +184,7 @@ static void a_closed_pipe_is_an_error_and_no_signal(void **state)
 	signal(SIGPIPE, SIG_DFL);
 	assert_int_equal(pipe(fds), 0);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[1]);
-	/* Through a name of our own: /proc/self/fd/N is a link, which is not followed. */
+	/* Through our own name: /proc/self/fd/N is a link, which is not followed. */
 	assert_int_equal(outfile_open(path, &f, NULL), -ELOOP);
 	close(fds[0]);
 	close(fds[1]);
@@ -201,7 +202,7 @@ static void a_closed_pipe_is_an_error_and_no_signal(void **state)
 	assert_int_equal(outfile_close(f), -EPIPE);
 }
 
-/* What somebody else left pending is not ours to swallow. */
+/* A signal left pending by other code must stay pending. */
 static void a_sigpipe_of_others_stays_pending(void **state)
 {
 	struct outfile *f;
@@ -220,7 +221,7 @@ static void a_sigpipe_of_others_stays_pending(void **state)
 	assert_int_equal(outfile_flush(f), -EPIPE);
 	sigpending(&pending);
 	assert_true(sigismember(&pending, SIGPIPE));
-	signal(SIGPIPE, SIG_IGN);	/* takes the pending one away */
+	signal(SIGPIPE, SIG_IGN);	/* removes the pending one */
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	outfile_free(f);
@@ -311,7 +312,7 @@ static int fill_nonblocking(void)
 	return error || outfile_close(f) < 0;
 }
 
-/* A shell or ssh may leave the pipe non-blocking: all of it must arrive all the same. */
+/* A shell or ssh may leave the pipe non-blocking: all of it must arrive nevertheless. */
 static void a_nonblocking_pipe_loses_nothing(void **state)
 {
 	int fds[2], status;
@@ -346,7 +347,7 @@ static void a_nonblocking_pipe_loses_nothing(void **state)
 	assert_int_equal(n, 5000);
 }
 
-/* A cut record in a pipe cannot be taken back: that is said. */
+/* A truncated record in a pipe cannot be taken back: it is reported. */
 static void a_torn_pipe_is_said(void **state)
 {
 	static char big[300000];
@@ -388,6 +389,88 @@ static void memory_holds_everything(void **state)
 	assert_int_equal(outfile_close(f), 0);
 }
 
+/* Bytes that a caller appends in place are a record at its end, or nothing. */
+static void a_record_may_be_cancelled(void **state)
+{
+	struct outfile *f;
+	struct buf *b;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(outfile_open_mem(&f), 0);
+	assert_int_equal(buf_add_str(outfile_begin(f), "one"), 0);
+	assert_int_equal(outfile_end(f), 0);
+	assert_int_equal(buf_add_str(outfile_begin(f), "left out"), 0);
+	outfile_cancel(f);
+	outfile_begin(f);
+	assert_int_equal(outfile_end(f), 0); /* empty */
+	b = outfile_begin(f);
+	buf_add_str(b, "too large");
+	b->error = -ENOMEM;
+	assert_int_equal(outfile_end(f), -ENOMEM); /* of this record only */
+	assert_int_equal(outfile_record(f, "two", 3), 0);
+	assert_memory_equal(outfile_mem(f, &len), "onetwo", 6);
+	assert_int_equal(len, 6);
+	assert_int_equal(outfile_close(f), 0);
+}
+
+static int keep_put(void *ctx, const void *data, size_t len, size_t n)
+{
+	struct buf *to = ctx;
+
+	buf_printf(to, "%zu:", n);
+	return buf_add(to, data, len);
+}
+
+static void a_remote_file_gets_each_record(void **state)
+{
+	struct buf got = { 0 };
+	struct outfile *f;
+
+	(void)state;
+	assert_int_equal(outfile_open_remote("there", keep_put, &got, &f), 0);
+	buf_add_str(outfile_begin(f), "one ");
+	assert_int_equal(outfile_end(f), 0);
+	assert_int_equal(outfile_batch(f, "three", 5, 3), 0);
+	assert_string_equal(buf_str(&got), "1:one 3:three");
+	assert_int_equal(outfile_bytes(f), 9);
+	assert_int_equal(outfile_close(f), 0);
+	buf_fini(&got);
+}
+
+/* Unpacks the file "packed" by gunzip and counts its records. */
+static unsigned check_packed(void)
+{
+	char command[300];
+
+	snprintf(command, sizeof(command), "cd %s && gzip -dc <packed >unpacked 2>/dev/null", scratch_dir);
+	(void)!system(command);
+	return check_file(in_scratch("unpacked"));
+}
+
+/* Each flush makes what was added readable. */
+static void a_compressed_file_is_gzip(void **state)
+{
+	struct outfile *f;
+	int error;
+
+	(void)state;
+	assert_int_equal(outfile_open(in_scratch("packed"), &f, NULL), 0);
+	assert_int_equal(outfile_use_gzip(f), 0);
+	assert_int_equal(write_records(f, 3000, &error), 3000);
+	assert_int_equal(error, 0);
+	assert_int_equal(outfile_flush(f), 0);
+	assert_int_equal(check_packed(), 3000);
+	assert_true(outfile_bytes(f) < 3000 * RECORD / 4);
+	assert_int_equal(outfile_close(f), 0);
+	assert_int_equal(check_packed(), 3000);
+
+	assert_int_equal(outfile_open(in_scratch("packed"), &f, NULL), 0);
+	assert_int_equal(outfile_use_gzip(f), 0);
+	assert_int_equal(outfile_close(f), 0);
+	assert_int_equal(check_packed(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +486,9 @@ int main(void)
 		cmocka_unit_test(a_nonblocking_pipe_loses_nothing),
 		cmocka_unit_test(a_torn_pipe_is_said),
 		cmocka_unit_test(memory_holds_everything),
+		cmocka_unit_test(a_record_may_be_cancelled),
+		cmocka_unit_test(a_remote_file_gets_each_record),
+		cmocka_unit_test(a_compressed_file_is_gzip),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

@@ -56,7 +56,7 @@ static void summaries_are_those_of_cilium(void **state)
 	assert_true(packet_rows(CILIUM, check_row) >= 28);
 }
 
-/* Layers lie inside the captured bytes, one behind the other; text is printable. */
+/* Layers lie inside the captured bytes, in order; text is printable. */
 static void check_sane(const struct packet *p, const char *name)
 {
 	struct buf out = { 0 };
@@ -80,8 +80,8 @@ static void check_sane(const struct packet *p, const char *name)
 }
 
 /*
- * Cut everywhere: the bytes are an exact allocation, so that a read beyond them shows under a sanitizer. What
- * is shorter than the headers is marked, and only that.
+ * Truncated everywhere: the bytes are an exact allocation, so that a sanitizer reports a read beyond them. Only
+ * packets shorter than their headers are marked.
  */
 static void check_cuts(const struct packet_row *row)
 {
@@ -121,7 +121,7 @@ static void every_truncation_is_survived(void **state)
 	assert_true(packet_rows(CILIUM, check_cuts) > 0);
 }
 
-/* Within the fixed part of each header a cut is always seen. */
+/* Within the fixed part of each header truncation is always detected. */
 static void check_cut_is_marked(const struct packet_row *row)
 {
 	struct packet whole, p;
@@ -321,7 +321,7 @@ static void nesting_is_bounded(void **state)
 
 	(void)state;
 	memset(data, 0, sizeof(data));
-	for (size_t i = 12; i + 4 <= sizeof(data); i += 4)	/* 802.1Q tags for ever */
+	for (size_t i = 12; i + 4 <= sizeof(data); i += 4)	/* endless 802.1Q tags */
 		memcpy(data + i, "\x81\x00\x00\x01", 4);
 	packet_dissect(1, data, sizeof(data), sizeof(data), &p);
 	assert_int_equal(p.n_layers, PACKET_MAX_LAYERS);

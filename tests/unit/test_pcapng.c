@@ -11,7 +11,7 @@
 #include "base/pcapng.h"
 #include "pcapng_sample.h"
 
-/* ---- a reader of the test's own: blocks and options, strict ---- */
+/* ---- a strict reader of blocks and options ---- */
 
 struct block {
 	uint32_t type;
@@ -43,7 +43,7 @@ static void read_blocks(const struct outfile *out)
 	}
 }
 
-/* The @nth option @code in @c; asserts that the options are well formed and ended. NULL = not there. */
+/* The @nth option @code in @c; asserts that the options are well formed and terminated. NULL = absent. */
 static const void *option(struct cursor c, uint16_t code, unsigned nth, uint16_t *ret_len)
 {
 	const void *found = NULL;
@@ -171,7 +171,7 @@ static void interfaces_have_names_and_namespaces(void **state)
 	outfile_free(out);
 }
 
-/* Checks the fixed part; returns what follows the packet's bytes. */
+/* Checks the fixed part; returns the bytes after the packet. */
 static struct cursor check_packet(unsigned block, uint32_t iface, uint64_t ns, const void *data, uint32_t len)
 {
 	struct cursor c = blocks[block].body;
@@ -287,7 +287,7 @@ static void a_run_without_packets_is_a_file(void **state)
 	outfile_free(out);
 }
 
-/* For readers of other people's: the sample as a file. */
+/* For other readers: the sample as a file. */
 static int write_sample(const char *path)
 {
 	struct outfile *out;

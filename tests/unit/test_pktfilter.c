@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The packet filter without a kernel: the converted code, run by an interpreter of our own, must decide as libpcap's
- * interpreter decides on every packet of the battery, whole and cut.
+ * The packet filter without a kernel: the converted code, run by a test interpreter, must decide like libpcap's
+ * interpreter on every packet of the battery, whole and truncated.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -43,7 +43,7 @@ static struct pktfilter *compile(const char *expr)
 /* As bpf/pktfilter.bpf.h does it. */
 static int kernel_verdict(const struct pktfilter *f, const uint8_t *data, uint32_t avail, uint32_t len, bool ethernet)
 {
-	/* a copy of exact size, so that a memory checker sees what the interpreter might miss */
+	/* an exact copy, so that a memory checker sees overruns that the interpreter misses */
 	uint8_t *view = malloc(avail ? avail : 1);
 	int64_t v;
 
@@ -247,7 +247,7 @@ static void mistakes_have_a_caret(void **state)
 	}
 }
 
-/* Text without end must not overrun anything. */
+/* Endless text must not overrun anything. */
 static void long_text_is_cut(void **state)
 {
 	char *expr = malloc(5000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packet filters compiled by a worker process: the same code, no names, no end of patience.
+ * Packet filters compiled by a worker process: the same code, no name resolution, limited time.
  */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rule files: what is refused and where, what rules say of packets, and that the tables say the same.
+ * Rule files: refused ones with the position, evaluation of rules on packets, and equality with the tables.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -228,7 +228,7 @@ static const char *pick(const char *const *words, size_t n, uint32_t *seed)
 	return words[next(seed) % n];
 }
 
-/* Networks inside each other, ports at edges of ranges: where rules overlap, tables go wrong first. */
+/* Nested networks, ports at range ends: tables fail first where rules overlap. */
 static const char *const rule_words[][6] = {
 	{ "allow", "deny", "audit" }, { "in", "out", "", "" },
 	{ "tcp", "udp", "icmp", "ip6", "", "tcp established" },

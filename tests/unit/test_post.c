@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The books of the queue in front of a server that is not there, or does not answer; what answers say. Deliveries are
- * tested with a server and the project's own reader in tests/e2e/test_rpc_otlp.py.
+ * The ledger of the queue to a server that is absent or does not answer; parsing of answers.
+ * tests/e2e/test_rpc_otlp.py tests deliveries, with a server and the project's own reader.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,20 +9,25 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <dirent.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "http_client/http_client.h"
 #include "http_client/http_client_child.h"
 
 #define MS 1000000ull
 
-/* A socket that listens and never accepts, or (@listens false) a port that nobody has. */
+/* A socket that listens and never accepts, or (@listens false) an unused port. */
 static int local_port(bool listens, char *ret_url, size_t cap)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -38,7 +43,7 @@ static int local_port(bool listens, char *ret_url, size_t cap)
 	return fd;
 }
 
-/* Skips where this build or machine has no HTTP. */
+/* Skips if this build or machine has no HTTP. */
 static struct http_client *open_post(const struct http_client_opts *o)
 {
 	struct err err = { 0 };
@@ -82,7 +87,7 @@ static void nobody_listens(void **state)
 	close(fd);
 }
 
-/* A server that hangs costs nobody any time; what the queue does not hold is counted. */
+/* A server that hangs delays no caller; requests that do not fit the queue are counted. */
 static void a_server_that_hangs(void **state)
 {
 	static char message[64 << 10];
@@ -109,6 +114,32 @@ static void a_server_that_hangs(void **state)
 	close(fd);
 }
 
+/* In milliseconds, and that of the signal first. */
+static void the_environment_limits_a_request(void **state)
+{
+	struct http_client_opts o = {
+		.path = "/v1/traces", .type = "text/plain", .things = "spans", .patience_ns = MS
+	};
+	struct http_client_stats s;
+	struct err err = { 0 };
+	char url[64];
+	int fd = local_port(true, url, sizeof(url));
+	struct http_client *p;
+
+	(void)state;
+	o.url = url;
+	setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "9000", 1);
+	setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "150", 1);
+	p = open_post(&o);
+	http_client_put(p, "a", 1, 3);
+	assert_int_equal(http_client_close(p, &s, &err), -EIO);
+	unsetenv("OTEL_EXPORTER_OTLP_TIMEOUT");
+	unsetenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT");
+	assert_int_equal(s.lost_unreached, 3);
+	assert_non_null(strstr(err.msg, "timed out after"));
+	close(fd);
+}
+
 static void nothing_is_no_loss(void **state)
 {
 	struct http_client_opts o = { .type = "text/plain", .things = "spans" };
@@ -120,6 +151,99 @@ static void nothing_is_no_loss(void **state)
 	o.url = url;
 	assert_int_equal(http_client_close(open_post(&o), &s, NULL), 0);
 	assert_int_equal(s.items, 0);
+	close(fd);
+}
+
+/* A child of @parent; 0 = it has none. */
+static pid_t child_of(pid_t parent)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *e;
+	pid_t found = 0;
+
+	while (d && !found && (e = readdir(d))) {
+		char path[300];
+		_cleanup_fclose_ FILE *f = NULL;
+		int pid = atoi(e->d_name), of;
+
+		snprintf(path, sizeof(path), "/proc/%.20s/stat", e->d_name);
+		f = pid > 0 ? fopen(path, "re") : NULL;
+		if (f && fscanf(f, "%*d (%*[^)]) %*c %d", &of) == 1 && of == parent)
+			found = pid;
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Takes the first request and never answers it, all others with 200. @told gets a byte at the first. */
+static void answer_but_the_first(int fd, int told)
+{
+	static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	char text[4096];
+
+	for (int first = 1;; first = 0) {
+		int c = accept(fd, NULL, NULL);
+		size_t len = 0;
+		ssize_t n;
+
+		while (c >= 0 && !memmem(text, len, "\r\n\r\nbody", 8) &&
+		       (n = read(c, text + len, sizeof(text) - len)) > 0)
+			len += (size_t)n;
+		if (first && write(told, "x", 1) != 1)
+			_exit(1);
+		if (!first && (write(c, ok, sizeof(ok) - 1) < 0 || close(c) < 0))
+			_exit(1);
+	}
+}
+
+static void on_news(void *ctx, const char *sentence)
+{
+	assert_string_equal(ctx, ""); /* once */
+	snprintf(ctx, 512, "%s", sentence);
+}
+
+/* The message that the process had is counted, later ones are sent by a new process, and one sentence says so. */
+static void the_process_is_started_again(void **state)
+{
+	char news[512] = "";
+	struct http_client_opts o = {
+		.path = "/", .type = "text/plain", .things = "spans", .news = on_news, .news_ctx = news
+	};
+	struct http_client_stats s = { 0 };
+	const pid_t self = getpid();
+	char url[64], byte;
+	int fd = local_port(true, url, sizeof(url)), told[2];
+	struct http_client *p;
+	pid_t server, sender;
+
+	(void)state;
+	o.url = url;
+	p = open_post(&o);
+	sender = child_of(child_of(self));
+	assert_true(sender > 0);
+	assert_int_equal(pipe(told), 0);
+	server = fork();
+	if (!server)
+		answer_but_the_first(fd, told[1]);
+	http_client_put(p, "body", 4, 3);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	assert_int_equal(kill(sender, SIGKILL), 0);
+	http_client_put(p, "body", 4, 4);
+	while (s.delivered + s.lost_unreached < 7) {
+		http_client_wait(p, 100 * MS);
+		http_client_pump(p);
+		http_client_stats(p, &s);
+	}
+	assert_int_equal(s.lost_unreached, 3);
+	assert_int_equal(s.delivered, 4);
+	books_close(&s);
+	assert_non_null(strstr(news, "(Killed) and is started again"));
+	assert_int_equal(http_client_close(p, NULL, NULL), -EIO);
+	assert_int_equal(kill(server, SIGKILL), 0);
+	assert_int_equal(waitpid(server, NULL, 0), server);
+	close(told[0]);
+	close(told[1]);
 	close(fd);
 }
 
@@ -145,21 +269,27 @@ static void urls(void **state)
 
 static void answers(void **state)
 {
-	static const struct { const char *bytes; size_t len; uint64_t rejected; } rows[] = {
-		{ "", 0, 0 },
-		{ "\x0a\x00", 2, 0 },
-		{ "\x0a\x02\x08\x05", 4, 5 },
-		{ "\x0a\x03\x08\xac\x02", 5, 300 },
-		{ "\x0a\x04\x12\x02no", 6, 0 },		/* a warning only */
-		{ "\x0a\x06\x12\x02no\x08\x07", 8, 7 },
-		{ "\x12\x01x\x0a\x02\x08\x05", 7, 5 },	/* behind a field that is not known */
-		{ "\x0a\x7f\x08\x05", 4, 0 },		/* longer than there is */
-		{ "\x0f", 1, 0 },
+	static const struct { const char *bytes; size_t len; uint64_t rejected; const char *why; } rows[] = {
+		{ "", 0, 0, "" },
+		{ "\x0a\x00", 2, 0, "" },
+		{ "\x0a\x02\x08\x05", 4, 5, "" },
+		{ "\x0a\x03\x08\xac\x02", 5, 300, "" },
+		{ "\x0a\x04\x12\x02no", 6, 0, "no" },	/* a warning only */
+		{ "\x0a\x06\x12\x02no\x08\x07", 8, 7, "no" },
+		{ "\x0a\x0a\x12\x06n\x1b[2Jo\x08\x07", 12, 7, "n?[2Jo" },
+		{ "\x12\x01x\x0a\x02\x08\x05", 7, 5, "" },	/* behind a field that is not known */
+		{ "\x0a\x7f\x08\x05", 4, 0, "" },		/* longer than there is */
+		{ "\x0f", 1, 0, "" },
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		assert_int_equal(http_client_reply_rejected(rows[i].bytes, rows[i].len), rows[i].rejected);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char why[16];
+
+		assert_int_equal(http_client_reply_rejected(rows[i].bytes, rows[i].len, why, sizeof(why)),
+				 rows[i].rejected);
+		assert_string_equal(why, rows[i].why);
+	}
 }
 
 int main(void)
@@ -167,7 +297,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_listens),
 		cmocka_unit_test(a_server_that_hangs),
+		cmocka_unit_test(the_environment_limits_a_request),
 		cmocka_unit_test(nothing_is_no_loss),
+		cmocka_unit_test(the_process_is_started_again),
 		cmocka_unit_test(urls),
 		cmocka_unit_test(answers),
 	};

@@ -58,7 +58,7 @@ static void test_ksym_names(_unused_ void **state)
 	ksym_free(k);
 }
 
-/* What a later table may know better: modules, programs, and where nothing is. */
+/* Facts that a later table may refine: modules, programs, and unused addresses. */
 static void test_ksym_change(_unused_ void **state)
 {
 	struct ksyms *k = symbols("ffffffff81000000 T fixed\nffffffffc0000000 t bpf_prog_1_x\t[bpf]\n"

@@ -22,7 +22,7 @@ struct seen {
 	unsigned n;
 	struct event_words text;
 	uint32_t tgid, tid, netns;
-	uint64_t cookie, cgroup_id;
+	uint64_t cookie, cgroup_id, image;
 };
 
 static int take(void *ctx, struct event *ev)
@@ -35,6 +35,7 @@ static int take(void *ctx, struct event *ev)
 	s->netns = ev->keys.netns;
 	s->cookie = ev->keys.cookie;
 	s->cgroup_id = ev->keys.cgroup_id;
+	s->image = ev->keys.image;
 	event_words_take(&s->text, ev);
 	return 0;
 }
@@ -51,8 +52,10 @@ static size_t exec_record(struct exec_full *e, const char *name, size_t name_len
 			  size_t path_len, const char *args, size_t args_len)
 {
 	*e = (struct exec_full){
-		.rec.hdr = { .ts_ns = 5, .type = PROC_REC_EXEC, .tgid = 77, .tid = 77, .start_ns = 3 },
+		.rec.hdr = { .ts_ns = 5, .type = PROC_REC_EXEC, .flags = SONDE_RF_IDENT, .tgid = 77, .tid = 77,
+			     .start_ns = 3 },
 		.rec.who = { .cgroup_id = 9, .ppid = 70, .uid = 1000, .gid = 100, .netns = 4, .comm = "prog" },
+		.rec.id = { .image = 12 },
 		.rec.name_len = (uint16_t)name_len, .rec.path_len = (uint16_t)path_len,
 		.rec.args_len = (uint16_t)args_len, .rec.path_form = form, .rec.old_tid = 78,
 	};
@@ -84,6 +87,7 @@ static void an_exec_says_program_and_arguments(void **state)
 	assert_int_equal(s.tgid, 77);
 	assert_int_equal(s.netns, 4);
 	assert_int_equal(s.cgroup_id, 9);
+	assert_int_equal(s.image, 12);
 	assert_string_equal(buf_str(&s.text.line), "prog[77] exec /usr/bin/dash: /bin/sh ./x.sh a b "
 			    "(ppid 70 uid 1000 gid 100 pidns 0 netns 4 cgroup 9)\n");
 	event_words_fini(&s.text);
@@ -144,7 +148,8 @@ static void a_short_record_is_refused(void **state)
 static void a_fork_tells_threads_from_processes(void **state)
 {
 	struct proc_fork_rec r = {
-		.hdr = { .len = sizeof(r), .type = PROC_REC_FORK, .tgid = 8, .tid = 8, .start_ns = 50 },
+		.hdr = { .len = sizeof(r), .type = PROC_REC_FORK, .flags = SONDE_RF_IDENT, .tgid = 8, .tid = 8,
+			 .start_ns = 50 },
 		.who = { .ppid = 7, .comm = "sh" }, .maker_tgid = 7, .maker_tid = 7, .maker_start_ns = 40,
 	};
 	struct seen s = { 0 };
@@ -162,7 +167,7 @@ static void a_fork_tells_threads_from_processes(void **state)
 static void an_exit_has_a_code_or_a_signal(void **state)
 {
 	struct proc_exit_rec r = {
-		.hdr = { .len = sizeof(r), .type = PROC_REC_EXIT, .tgid = 8, .tid = 9 },
+		.hdr = { .len = sizeof(r), .type = PROC_REC_EXIT, .flags = SONDE_RF_IDENT, .tgid = 8, .tid = 9 },
 		.status = 3 << 8, .group_status = 9, .comm = "w",
 	};
 	struct seen s = { 0 };
@@ -205,7 +210,8 @@ static void a_mapping_has_what_symbols_need(void **state)
 static void a_socket_has_its_keys(void **state)
 {
 	struct proc_socket_rec r = {
-		.hdr = { .len = sizeof(r), .type = PROC_REC_SOCKET, .tgid = 8, .tid = 8, .start_ns = 5 },
+		.hdr = { .len = sizeof(r), .type = PROC_REC_SOCKET, .flags = SONDE_RF_IDENT, .tgid = 8, .tid = 8,
+			 .start_ns = 5 },
 		.cookie = 4097, .listener = 4096, .netns = 11, .what = PROC_SOCK_ACCEPT, .family = 4, .proto = 6,
 		.state = 3, .lport = 80, .rport = 40000, .laddr = { 10, 0, 0, 1 }, .raddr = { 10, 0, 0, 2 },
 		.comm = "nginx",

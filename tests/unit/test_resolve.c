@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Resolving in a worker: what the parent gets for real files, and what it does not believe. */
+/* Resolving in a worker: the parent's results for real files, and the answers that it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,7 +207,7 @@ static void what_is_no_object_gives_no_answer(void **state)
 	assert_int_equal(resolve_file(&q, "/etc/passwd", &a), -ECHILD);
 }
 
-/* ---- answers that lie ---- */
+/* ---- forged answers ---- */
 
 static void an_answer_that_does_not_fit_is_refused(void **state)
 {

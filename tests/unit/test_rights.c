@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the daemon may not do any more: asked of the kernel, in children that gave up their rights as it does.
+ * Actions that the daemon may no longer take: tried in children that dropped their rights as it does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,11 +28,11 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "agent/http/http_accept.h"
+#include "http/http_accept.h"
 
 #define FAILED 200	/* exit status: rights could not be given up */
 
-/* How a child ends that does @fn behind the filter: -signal, or errno of what it did (0 = it was done). */
+/* Exit of a child that calls @fn behind the filter: -signal, or errno of the action (0 = it succeeded). */
 static int behind_filter(int (*fn)(void))
 {
 	struct agent_rights rights;
@@ -86,6 +86,16 @@ static int do_pin(void)
 static int do_read(void) { return open("/proc/self/status", O_RDONLY | O_CLOEXEC); }
 static int do_unix(void) { return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); }
 
+static int pair_of(int family)
+{
+	int fds[2];
+
+	return socketpair(family, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
+}
+
+static int do_unix_pair(void) { return pair_of(AF_UNIX); }
+static int do_tipc_pair(void) { return pair_of(AF_TIPC); }
+
 static int do_fork(void)
 {
 	pid_t pid = fork();
@@ -103,8 +113,8 @@ static void test_filter(void **state)
 		{ do_uring, -SIGSYS }, { do_key, -SIGSYS },
 		{ do_create, EPERM }, { do_write, EPERM }, { do_chmod, EPERM }, { do_unshare, EPERM },
 		{ do_setns, EPERM }, { do_packet, EPERM }, { do_term, EPERM }, { do_execmem, EPERM },
-		{ do_pin, EPERM },
-		{ do_read, 0 }, { do_unix, 0 }, { do_fork, 0 },
+		{ do_pin, EPERM }, { do_tipc_pair, EPERM },
+		{ do_read, 0 }, { do_unix, 0 }, { do_unix_pair, 0 }, { do_fork, 0 },
 	};
 
 	(void)state;
@@ -115,7 +125,7 @@ static void test_filter(void **state)
 			fail_msg("row %zu: %d, not %d", i, behind_filter(rows[i].fn), rows[i].want);
 }
 
-/* ---- capabilities: with rights or without, nothing is there but what was kept ---- */
+/* ---- capabilities: started with rights or without, only the kept ones remain ---- */
 
 static void check_keep(void)
 {
@@ -144,7 +154,7 @@ static void test_keep(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* ---- the loop tells who may ---- */
+/* ---- the loop decides who may ---- */
 
 static char told[64];
 
@@ -179,7 +189,7 @@ static void test_guard(void **state)
 	loop_set_guard(l, on_guard, NULL);
 	assert_int_equal(write(client[1], "x", 1), 1);
 	assert_int_equal(loop_once(l, 1000), 1);
-	assert_string_equal(told, "-c+");	/* the caller is as he was */
+	assert_string_equal(told, "-c+");	/* the caller is unchanged */
 	told[0] = '\0';
 	assert_int_equal(write(ring[1], "x", 1), 1);
 	assert_int_equal(loop_once(l, 1000), 1);
@@ -192,7 +202,7 @@ static void test_guard(void **state)
 	}
 }
 
-/* ---- what a scraper asks for ---- */
+/* ---- answers to a scraper ---- */
 
 static void test_host(void **state)
 {

@@ -100,7 +100,7 @@ static void test_bpf_discarded(void **state)
 	assert_int_equal(drain(f, 0), 6);
 	assert_int_equal(f->log.recs[5].time_ns, 18);
 	assert_int_equal(stats_of(f->rr).discarded, 14);
-	assert_true(f->m[0].cons == f->m[0].prod); /* also what was discarded at the end */
+	assert_true(f->m[0].cons == f->m[0].prod); /* discarded records at the end, too */
 }
 
 static void test_bpf_impossible_length(void **state)
@@ -120,7 +120,7 @@ static void test_bpf_impossible_length(void **state)
 	assert_int_equal(drain(f, 0), 1);
 	assert_int_equal(f->log.recs[0].time_ns, 4);
 
-	f->m[0].prod += 1 << 20; /* a producer that ran over its reader */
+	f->m[0].prod += 1 << 20; /* a producer that overran its reader */
 	assert_int_equal(drain(f, 0), 0);
 	assert_int_equal(stats_of(f->rr).bad, 2);
 	assert_int_equal(drain(f, 0), 0);
@@ -229,7 +229,7 @@ static void test_merge_off(void **state)
 		assert_int_equal(f->log.recs[i].time_ns, expected[i]);
 }
 
-/* A ring's own order stands even where its times step back (a record interrupted by another). */
+/* A ring's own order is kept even where its times step back (a record interrupted by another). */
 static void test_ring_order_first(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -381,7 +381,7 @@ static void commit_all(struct bpf_fixture *f, struct model *m)
 	}
 }
 
-/* The ring whose record is due, or -1. Rings 2 and 3 are life-cycle and win ties, then the lower number does. */
+/* The ring whose record is due, or -1. Rings 2 and 3 are life-cycle and win ties, then the lower number wins. */
 static int due(struct model *m)
 {
 	static const unsigned by_rank[] = { 2, 3, 0, 1 };
@@ -502,9 +502,9 @@ static void test_cpulist(_unused_ void **state)
 	assert_int_equal(cpulist_read("/nowhere", &cpus), -ENOENT);
 }
 
-/* Once with the data once in memory, once with it twice, which takes the fast way, once with memory behind it. */
+/* With the data mapped once, mapped twice (which takes the fast way), and with memory behind the ring. */
 #define BPF_TEST(t) PLACE_TEST(t), cmocka_unit_test_setup_teardown(t, bpf_setup_stash, bpf_teardown)
-/* What is about the place of the ring itself. */
+/* Facts about the position of the ring itself. */
 #define PLACE_TEST(t) \
 	cmocka_unit_test_setup_teardown(t, bpf_setup, bpf_teardown), \
 	cmocka_unit_test_setup_teardown(t, bpf_setup_doubled, bpf_teardown)

@@ -52,7 +52,7 @@ static void close_live(struct live *l)
 	probe_env_free(l->env);
 }
 
-/* Skips the test where tc programs may not do what @prog does. */
+/* Skips the test if tc programs may not use the helpers of @prog. */
 static void need(struct live *l, const char *prog)
 {
 	if (load_has(l->load, prog))
@@ -425,7 +425,7 @@ static void test_perf_lost(_unused_ void **state)
 	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 500);
 	while (ring_reader_drain(p.rr, 0, perf_tally, &t) > 0)
 		;
-	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 1);	/* loss is told with the next sample */
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 1);	/* loss is reported with the next sample */
 	while (ring_reader_drain(p.rr, 0, perf_tally, &t) > 0)
 		;
 	ring_reader_stats(p.rr, &stats);
@@ -478,7 +478,7 @@ static void test_perf_overwritable(_unused_ void **state)
 		assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 0);
 		assert_int_equal(perf_rings_resume(p.rings), 0);
 	}
-	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 5);	/* less than a ring: only what is new */
+	run_on(p.cpu, load_prog(p.l.load, "load_perf_output"), 5);	/* less than a ring: only the new records */
 	assert_int_equal(perf_rings_pause(p.rings), 0);
 	t.n = 0;
 	assert_int_equal(ring_reader_drain(p.rr, 0, perf_tally, &t), 5);
@@ -516,7 +516,7 @@ static void test_perf_refused(_unused_ void **state)
 	close_live(&l);
 }
 
-/* Closing takes the rings out of the reader; what they counted stays. */
+/* Closing removes the rings from the reader; their counts stay. */
 static void test_perf_close_early(_unused_ void **state)
 {
 	const struct perf_rings_opts o = { .ring_bytes = 8192 };
@@ -537,7 +537,7 @@ static void test_perf_close_early(_unused_ void **state)
 	close_perf(&p);
 }
 
-/* ---- CPUs that go and come ---- */
+/* ---- CPU hotplug ---- */
 
 static void set_online(uint32_t cpu, bool on)
 {
@@ -551,7 +551,7 @@ static void set_online(uint32_t cpu, bool on)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Only where asked for (SONDE_TEST_HOTPLUG=1 in a guest): it takes a CPU away from everybody. */
+/* Only on request (SONDE_TEST_HOTPLUG=1 in a guest): it takes a CPU from the whole machine. */
 static void test_perf_hotplug(_unused_ void **state)
 {
 	const struct perf_rings_opts o = { .ring_bytes = 8192, .with_time = true };

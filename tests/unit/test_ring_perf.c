@@ -76,7 +76,7 @@ static void test_perf_lost_and_unknown(void **state)
 	assert_int_equal(stats_of(f->rr).records, 2);
 }
 
-/* Loss is told in its ring's place, in front of later records of other rings. */
+/* Loss is reported in its ring's order, before later records of other rings. */
 static void test_perf_lost_in_order(void **state)
 {
 	struct perf_fixture *f = *state;
@@ -169,7 +169,7 @@ static void test_backward_overwritten(void **state)
 		assert_int_equal(f->log.recs[i].time_ns, 200 - kept + 1 + i);
 		assert_int_equal(f->log.recs[i].last, (uint8_t)f->log.recs[i].time_ns);
 	}
-	assert_int_equal(stats_of(f->rr).bad, 0);	/* the torn oldest one is no fault */
+	assert_int_equal(stats_of(f->rr).bad, 0);	/* the torn oldest record is not an error */
 }
 
 static void test_backward_budget(void **state)
@@ -196,7 +196,7 @@ static void test_refused_memory(_unused_ void **state)
 				.sample_type = PERF_SAMPLE_RAW };
 	struct ring_opts o = { .kind = RING_PERF, .time_off = -1 };
 
-	assert_int_equal(ring_reader_add_mem(rr, &mem, &o), -EINVAL);	/* no power of two */
+	assert_int_equal(ring_reader_add_mem(rr, &mem, &o), -EINVAL);	/* not a power of two */
 	mem.data_bytes = 1024;
 	mem.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_IP;
 	assert_int_equal(ring_reader_add_mem(rr, &mem, &o), -EINVAL);

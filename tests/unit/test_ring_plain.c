@@ -58,7 +58,7 @@ static int add(struct fixture *f, unsigned which, uint32_t cpu)
 	return ring_reader_add_mmap(f->rr, f->fd, (size_t)which * MAP_BYTES, DATA_BYTES, &o, NULL);
 }
 
-/* False when it is full. */
+/* False if it is full. */
 static bool put(struct fixture *f, unsigned which, uint64_t time_ns, uint32_t len, uint8_t fill)
 {
 	struct sonde_plain_head *head = (void *)(f->at + (size_t)which * MAP_BYTES);
@@ -110,7 +110,7 @@ static void test_full_and_given_back(void **state)
 	assert_true(put(f, 0, n + 1, 100, 1));
 }
 
-/* What a thread did through both comes in its order, and nothing comes that is later than the batch. */
+/* Records of a thread through both rings keep their order, and none is later than the batch. */
 static void test_ends_at_now(void **state)
 {
 	struct fixture *f = *state;
@@ -132,7 +132,7 @@ static void test_ends_at_now(void **state)
 	assert_int_equal(take(f), 0);
 }
 
-/* A length that cannot be ends the ring, not the program. */
+/* An impossible length ends the ring, not the program. */
 static void test_hostile_length(void **state)
 {
 	struct fixture *f = *state;

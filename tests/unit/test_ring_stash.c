@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory behind a ring that must lose nothing: its records wait there, and the order is that of the rings. */
+/* Memory behind a ring that must not lose records: they wait there, in the order of the rings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static void check_order(const struct bpf_fixture *f)
 		assert_true(f->log.recs[i - 1].time_ns <= f->log.recs[i].time_ns);
 }
 
-/* Bulk that is read a record at a time, and three rings full of life-cycle records behind it: none is refused. */
+/* Bulk read a record at a time, and three rings full of life-cycle records behind it: none is refused. */
 static void test_takes_what_waits(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -49,7 +49,7 @@ static void test_takes_what_waits(void **state)
 	check_order(f);
 }
 
-/* Without room it waits in the ring, and nothing later passes it. */
+/* Without room the record waits in the ring, and no later record passes it. */
 static void test_room_ends(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -75,7 +75,7 @@ static void test_room_ends(void **state)
 	check_order(f);
 }
 
-/* A record that is not committed holds what is later, as it does without memory behind its ring. */
+/* An uncommitted record holds back later ones, as it does without memory behind its ring. */
 static void test_busy_holds(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -93,7 +93,7 @@ static void test_busy_holds(void **state)
 	check_order(f);
 }
 
-/* A length that cannot be, and a producer that ran over its reader: what is behind is given up, and counted. */
+/* An impossible length, and a producer that overran its reader: the rest is dropped and counted. */
 static void test_damage(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -131,7 +131,7 @@ static int commit_while_reading(void *ctx, const struct ring_rec *rec)
 	return collect(&l->f->log, rec);
 }
 
-/* Committed while a long batch is read that ends before it: what is taken then is for the next batch. */
+/* Committed during a long batch that ends before it: the record belongs to the next batch. */
 static void test_committed_in_a_batch(void **state)
 {
 	struct bpf_fixture *f = *state;
@@ -149,7 +149,7 @@ static void test_committed_in_a_batch(void **state)
 	check_order(f);
 }
 
-/* Sizes that make no memory behind a ring. */
+/* Sizes too small for memory behind a ring. */
 static void test_refusals(void **state)
 {
 	struct bpf_fixture *f = *state;

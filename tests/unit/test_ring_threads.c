@@ -119,7 +119,7 @@ static void test_fast_producer(_unused_ void **state)
 	while (ring_reader_drain(rr, 0, check_flood, &s) > 0)
 		;
 	assert_int_equal(s.wrong, 0);
-	assert_int_equal(s.n, f->put);	/* what was put was read, to the unit */
+	assert_int_equal(s.n, f->put);	/* everything put was read, to the unit */
 	assert_true(f->refused > 0);
 	ring_reader_free(rr);
 	free(f);

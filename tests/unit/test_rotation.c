@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Names and moments of rotated files. What is expected in tcpdump's manner is what tcpdump 4.99 does
+ * Names and moments of rotated files. Expectations in tcpdump's manner are those of tcpdump 4.99
  * (tests/e2e/test_capture_live.py compares the names of -C and -W with the real one).
  */
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static int in_utc(void **state)
 	return 0;
 }
 
-/* The names of the first files, in order, joined by blanks; changes come by size. */
+/* The names of the first files, in order, joined by blanks; files change by size. */
 static const char *names(const struct sink_rotation *rule, unsigned n)
 {
 	static char ret[512];
@@ -40,7 +40,7 @@ static const char *names(const struct sink_rotation *rule, unsigned n)
 
 		assert_int_equal(rotation_name(&r, 0, name, sizeof(name)), 0);
 		snprintf(ret + strlen(ret), sizeof(ret) - strlen(ret), "%s%s", i ? " " : "", name);
-		assert_int_equal(rotation_step(&r, S, rule->bytes), ROTATION_NEXT);
+		assert_int_equal(rotation_step(&r, S, rule->bytes + 1), ROTATION_NEXT);
 	}
 	return ret;
 }
@@ -58,7 +58,22 @@ static void test_numbers(void **state)
 	assert_string_equal(names(&(struct sink_rotation){ .bytes = 10, .files = 11, .like_tcpdump = true }, 12),
 			    "f00 f01 f02 f03 f04 f05 f06 f07 f08 f09 f10 f00");
 	assert_string_equal(names(&(struct sink_rotation){ .bytes = 10, .files = 1, .like_tcpdump = true }, 2),
-			    "f0 f0");
+			    "f f");
+}
+
+/* tcpdump's file may have its size, sonde's is full then. */
+static void test_the_size_itself(void **state)
+{
+	const struct sink_rotation theirs = { .bytes = 10, .like_tcpdump = true }, ours = { .bytes = 10 };
+	struct rotation r = { .rule = &theirs, .path = "f" };
+
+	(void)state;
+	assert_int_equal(rotation_step(&r, S, 9), ROTATION_STAY);
+	assert_int_equal(rotation_step(&r, S, 10), ROTATION_STAY);
+	assert_int_equal(rotation_step(&r, S, 11), ROTATION_NEXT);
+	r = (struct rotation){ .rule = &ours, .path = "f" };
+	assert_int_equal(rotation_step(&r, S, 9), ROTATION_STAY);
+	assert_int_equal(rotation_step(&r, S, 10), ROTATION_NEXT);
 }
 
 static void assert_name(const struct rotation *r, int64_t wall_s, const char *want)
@@ -84,7 +99,7 @@ static void test_by_time_ends_after_so_many(void **state)
 	assert_int_equal(rotation_step(&r, 111 * S, 0), ROTATION_END);
 }
 
-/* Without a format of time in its name the file is written over, as tcpdump says it does. */
+/* Without a time format in its name the file is overwritten, as tcpdump documents. */
 static void test_by_time_without_a_format(void **state)
 {
 	const struct sink_rotation rule = { .every_ns = S, .like_tcpdump = true };
@@ -109,7 +124,7 @@ static void test_size_and_time(void **state)
 		char want[16];
 
 		snprintf(want, sizeof(want), "00-%u", i % 3);
-		assert_int_equal(rotation_step(&r, 2 * S, 10), ROTATION_NEXT);
+		assert_int_equal(rotation_step(&r, 2 * S, 11), ROTATION_NEXT);
 		assert_name(&r, 1, want);
 		r.since_ns = S;
 	}
@@ -167,7 +182,8 @@ static void test_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_by_time_ends_after_so_many),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_the_size_itself),
+		cmocka_unit_test(test_by_time_ends_after_so_many),
 		cmocka_unit_test(test_by_time_without_a_format), cmocka_unit_test(test_size_and_time),
 		cmocka_unit_test(test_by_events), cmocka_unit_test(test_sonde_names_by_time),
 		cmocka_unit_test(test_too_long),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Captures of sysdig: the reader over good and bad files, the state, the writer. The session is
- * tests/data/scap/session.scap; sysdig 0.29.3 prints it as tests/golden/scap/sysdig has it.
+ * tests/data/scap/session.scap; tests/golden/scap/sysdig is sysdig 0.29.3's output for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,15 +15,20 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
+#include "event/value.h"
 #include "scap/block.h"
 #include "scap/event.h"
+#include "scap/freeze.h"
 #include "scap/schema.h"
 #include "scap/state/state.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
+#include "state/state.h"
+#include "state/state_task.h"
 #include "records.h"
 
 extern const struct source_ops scap_source;
@@ -67,7 +72,7 @@ static size_t count_lines(struct buf *b)
 	return n;
 }
 
-/* Damaged ones that were cut: bounded, and a sentence whenever something is refused. */
+/* Damaged and truncated files: bounded, and a sentence whenever a file is refused. */
 static void truncations_of_damaged_files_end(void **state)
 {
 	/* a list's entry, an event's length, its parameters: all ones */
@@ -92,7 +97,7 @@ static void truncations_of_damaged_files_end(void **state)
 	}
 }
 
-/* A file that was cut gives the beginning of what the whole file gives, and a sentence. */
+/* A truncated file gives the beginning of the whole file's records, and a sentence. */
 static void every_truncation_gives_a_beginning(void **state)
 {
 	struct buf whole = { 0 };
@@ -120,7 +125,7 @@ static void every_truncation_gives_a_beginning(void **state)
 	buf_fini(&whole);
 }
 
-/* Each has one thing wrong, and says so in one sentence. */
+/* Each has one defect, named in one sentence. */
 static void hostile_files_are_refused(void **state)
 {
 	static const struct { const char *what; size_t at; uint32_t value; int code; } rows[] = {
@@ -157,7 +162,7 @@ static void hostile_files_are_refused(void **state)
 	}
 }
 
-/* Any one word of the file replaced by an absurd one: bounded, and a sentence when it is refused. */
+/* Any one field of the file replaced by an absurd value: bounded, and a sentence if it is refused. */
 static void any_word_may_be_wrong(void **state)
 {
 	static const uint32_t evil[] = { 0, 0xffffffff, 0x7fffffff, 0x80000000, 0xffff };
@@ -350,7 +355,200 @@ static void a_thread_shares_its_process(void **state)
 	fold_end(&f);
 }
 
-/* A number is given to another process: nothing of the old one is left, however it went. */
+static void exec_of(struct fold *f, int64_t tid, const char *comm, uint64_t ts_ns)
+{
+	params_begin(&f->out, SCAP_EXECVE_19_X, tid);
+	params_add_u64(&f->out, 0);
+	params_add_str(&f->out, comm, strlen(comm));
+	params_add(&f->out, NULL, 0);
+	params_add_u64(&f->out, (uint64_t)tid);
+	params_add_u64(&f->out, (uint64_t)tid);
+	params_add_u64(&f->out, 10);
+	params_add_str(&f->out, "", 0);
+	for (int i = 0; i < 3; i++)
+		params_add_u64(&f->out, 0);
+	for (int i = 0; i < 3; i++)
+		params_add_u32(&f->out, 0);
+	params_add_str(&f->out, comm, strlen(comm));
+	take(f, ts_ns);
+}
+
+static void thread_row(struct fold *f, int64_t tid, const char *comm, uint64_t ts_ns)
+{
+	params_begin(&f->out, SCAP_ROW_THREAD, -1);
+	params_add_u64(&f->out, (uint64_t)tid);
+	params_add_u64(&f->out, (uint64_t)tid);
+	params_add_u64(&f->out, 10);
+	for (int i = 0; i < 2; i++)
+		params_add_u64(&f->out, 0);
+	params_add_str(&f->out, comm, strlen(comm));
+	take(f, ts_ns);
+}
+
+/* The parent of a vfork() returns after the child's exec; under load so does that of a fork(). */
+static void late_clone_keeps_the_exec(void **state)
+{
+	const uint64_t start = 100 * 1000000000ull;
+	struct fold f;
+
+	(void)state;
+	fold_begin(&f);
+	open_file(&f, 10, 3, "/inherited");
+	exec_of(&f, 11, "ls", start);
+	clone_child(&f, 10, 11, 10, 10, 1, 0, start + 1000);
+	assert_string_equal(scap_state_thread(f.st, 11)->comm->data, "ls");
+	assert_int_equal(scap_state_thread(f.st, 11)->ptid, 10);
+	assert_string_equal(scap_state_fd(f.st, scap_state_thread(f.st, 11), 3)->name->data, "/inherited");
+	/* read again from /proc after its exec, at a time later than that of the clone */
+	thread_row(&f, 12, "row", start + 9000);
+	clone_child(&f, 10, 12, 10, 10, 1, 0, start + 2000);
+	assert_string_equal(scap_state_thread(f.st, 12)->comm->data, "row");
+	/* a row from before the start describes an earlier process of that number */
+	thread_row(&f, 13, "old", start);
+	clone_child(&f, 10, 13, 10, 10, 1, 0, start + 5000000000ull);
+	assert_string_equal(scap_state_thread(f.st, 13)->comm->data, "child");
+	fold_end(&f);
+}
+
+static const struct event_desc live_desc = { .type = 0x7001, .name = "t.call", .class = EVENT_DATA };
+
+/* Event of a live call: its record says which process it is. */
+static const struct scap_view *take_live(struct fold *f, uint32_t tid, uint64_t start_ns, uint64_t ts_ns)
+{
+	uint32_t len;
+	const void *data = params_finish(&f->out, &f->scratch, &len);
+
+	f->ev = (struct event){ .desc = &live_desc, .ts_ns = ts_ns, .tgid = tid, .tid = tid, .start_ns = start_ns };
+	event_add_section(&f->ev, SEC_PARAMS, data, len);
+	assert_int_equal(scap_state_event(f->st, &f->ev), 0);
+	return scap_state_view(&f->ev);
+}
+
+static const struct scap_view *live_close(struct fold *f, uint32_t tid, uint64_t start_ns, uint64_t ts_ns)
+{
+	params_begin(&f->out, SCAP_CLOSE_X, tid);
+	params_add_u64(&f->out, 0);
+	return take_live(f, tid, start_ns, ts_ns);
+}
+
+/* Calls alone would say "child": the parent's clone returned after the exec, whose call was lost. */
+static void live_names_are_those_of_the_engine(void **state)
+{
+	struct state *engine = state_new(0);
+	struct state_task_fact exec = {
+		.ts_ns = 2000, .tgid = 11, .tid = 11, .start_ns = 1500, .comm = "ls", .comm_len = 2,
+		.exe = "/bin/ls", .exe_len = 7, .args = "ls -l", .args_len = 5,
+	};
+	const struct scap_thread *t;
+	struct fold f;
+
+	(void)state;
+	fold_begin(&f);
+	scap_state_set_engine(f.st, engine);
+	assert_int_equal(state_task_apply(engine, &exec), 0);
+	clone_child(&f, 10, 11, 10, 10, 1, 0, 2500);
+	t = live_close(&f, 11, 1500, 3000)->thread;
+	assert_string_equal(t->comm->data, "ls");
+	assert_string_equal(t->exepath->data, "/bin/ls");
+	assert_string_equal(t->exe->data, "ls");
+	assert_string_equal(t->args->data, "-l");
+	exec.ts_ns = 4000;
+	exec.comm = "wc";
+	assert_int_equal(state_task_apply(engine, &exec), 0);
+	assert_string_equal(live_close(&f, 11, 1500, 3500)->thread->comm->data, "ls");
+	assert_string_equal(live_close(&f, 11, 1500, 4500)->thread->comm->data, "wc");
+	fold_end(&f);
+	state_free(engine);
+}
+
+/* A live read of descriptor 3, with the file that the kernel found there; @name NULL: its description was lost. */
+static const struct scap_fd *live_read(struct fold *f, uint64_t number, uint64_t ino, const char *name)
+{
+	static union {
+		struct sec_file file;
+		char bytes[sizeof(struct sec_file) + 64];
+	} s;
+	uint32_t len;
+	const void *data;
+
+	params_begin(&f->out, SCAP_READ_E, 10);
+	params_add_u64(&f->out, 3);
+	params_add_u32(&f->out, 100);
+	data = params_finish(&f->out, &f->scratch, &len);
+	f->ev = (struct event){
+		.desc = &live_desc, .ts_ns = 2000, .tgid = 10, .tid = 10,
+		.keys = { .file = number, .file_fd = 3 + 1 },
+	};
+	event_add_section(&f->ev, SEC_PARAMS, data, len);
+	if (name) {
+		s.file = (struct sec_file){
+			.number = number, .ino = ino, .dev = 8 << 20 | 1, .kind = FILE_KIND_FILE,
+			.name_len = (uint32_t)strlen(name),
+		};
+		memcpy(s.file.name, name, s.file.name_len);
+		event_add_section(&f->ev, SEC_FILE, &s, (uint32_t)sizeof(s.file) + s.file.name_len);
+	}
+	assert_int_equal(scap_state_event(f->st, &f->ev), 0);
+	return scap_state_view(&f->ev)->fd;
+}
+
+/* Descriptors change without a call that names them: SCM_RIGHTS, close_range, a call that was lost. */
+static void live_descriptors_are_those_of_the_kernel(void **state)
+{
+	const struct scap_fd *fd;
+	struct fold f;
+
+	(void)state;
+	fold_begin(&f);
+	open_file(&f, 10, 3, "/link");
+	assert_string_equal(live_read(&f, 7, 70, "/link")->name->data, "/link");
+	assert_string_equal(live_read(&f, 8, 70, "/renamed")->name->data, "/link");	/* as the program called it */
+	fd = live_read(&f, 9, 90, "/passed");
+	assert_string_equal(fd->name->data, "/passed");
+	assert_int_equal(fd->ino, 90);
+	assert_int_equal(fd->dev, 8 << 8 | 1);
+	assert_string_equal(live_read(&f, 9, 90, NULL)->name->data, "/passed");
+	assert_null(live_read(&f, 10, 0, NULL));
+	assert_string_equal(live_read(&f, 10, 100, "/again")->name->data, "/again");
+	fold_end(&f);
+}
+
+/* Words of an event that is kept read as they did. */
+static void frozen_words_are_those_of_the_event(void **state)
+{
+	struct arena scratch = { 0 };
+	struct buf then = { 0 }, now = { 0 };
+	unsigned same = 0, padded = 0;
+	struct event frozen;
+	struct fold f;
+
+	(void)state;
+	fold_begin(&f);
+	open_file(&f, 10, 3, "/srv/file");
+	assert_int_equal(scap_freeze(&f.ev, &scratch, &frozen), 0);
+	for (unsigned i = 0; i < f.ev.desc->n_fields; i++) {
+		const struct field *word = &f.ev.desc->fields[i];
+		struct value a = { 0 }, b = { 0 };
+
+		if (word->flags & FIELD_ARGUMENT || event_get(&frozen, word, &b) < 0)
+			continue;
+		assert_int_equal(event_get(&f.ev, word, &a), 0);
+		buf_reset(&then);
+		buf_reset(&now);
+		value_text(&a, &then);
+		value_text(&b, &now);
+		assert_string_equal(buf_str(&now), buf_str(&then));
+		same++;
+		padded += a.padded;
+	}
+	assert_true(same > 20 && padded);
+	buf_fini(&then);
+	buf_fini(&now);
+	arena_fini(&scratch);
+	fold_end(&f);
+}
+
+/* A number is given to another process: nothing of the old one remains, however it exited. */
 static void numbers_are_reused(void **state)
 {
 	const struct scap_view *v;
@@ -365,7 +563,7 @@ static void numbers_are_reused(void **state)
 	assert_null(scap_state_fd(f.st, scap_state_thread(f.st, 11), 3));
 	assert_int_equal(v->thread->tid, 10);
 	open_file(&f, 11, 3, "/second");
-	/* No exit was seen, and a clone of the same number much later: another process. */
+	/* No exit was seen, and the same number is cloned much later: another process. */
 	clone_child(&f, 10, 11, 10, 10, 1, 0, 9000 + 5000000000ull);
 	assert_null(scap_state_fd(f.st, scap_state_thread(f.st, 11), 3));
 	fold_end(&f);
@@ -393,7 +591,7 @@ static void memory_stays_flat(void **state)
 	fold_end(&f);
 }
 
-/* A row of a task that a gap hid replaces what was invented for it. */
+/* The row of a task hidden by a gap replaces the invented one. */
 static void a_row_heals(void **state)
 {
 	struct fold f;
@@ -488,7 +686,7 @@ static void what_is_read_is_written(void **state)
 	assert_int_equal(scap_source.parse(src, session.data, session.len, true, copy_record, &c, &e), session.len);
 	assert_int_equal(sink_close(&c.sink), 0);
 	data = outfile_mem(c.out, &len);
-	/* The session's rows end earlier than ours do; everything behind the tables is the same. */
+	/* The session's rows end earlier than ours do; everything after the tables is the same. */
 	assert_true(len > session.len);
 	assert_memory_equal((const char *)data + len - 2000, session.data + session.len - 2000, 2000);
 	scap_source.fini(src);
@@ -508,7 +706,11 @@ int main(void)
 		cmocka_unit_test(pcapng_is_another_format),
 		cmocka_unit_test(the_first_process_lists_are_read),
 		cmocka_unit_test(a_fork_has_its_own_descriptors),
+		cmocka_unit_test(late_clone_keeps_the_exec),
 		cmocka_unit_test(a_thread_shares_its_process),
+		cmocka_unit_test(live_names_are_those_of_the_engine),
+		cmocka_unit_test(live_descriptors_are_those_of_the_kernel),
+		cmocka_unit_test(frozen_words_are_those_of_the_event),
 		cmocka_unit_test(numbers_are_reused),
 		cmocka_unit_test(memory_stays_flat),
 		cmocka_unit_test(a_row_heals),

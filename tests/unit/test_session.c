@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The agent's side of the protocol: every order of frames, cut at every byte.
+ * The agent's side of the protocol: every order of frames, split at every byte.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 struct peer {
 	struct session *session;
 	struct buf out;		/* frames from the agent */
-	struct buf log;		/* what the agent was asked */
+	struct buf log;		/* requests to the agent */
 	bool refuse;		/* the next subscription */
 	bool later;		/* answers come by session_answer() */
 };
@@ -108,7 +108,7 @@ static void put_words(struct buf *b, enum proto_type type, const char *words, si
 	proto_put_words(b, type, head, type == PROTO_CALL ? sizeof(head) : 0, &w);
 }
 
-/* What the agent sent: "welcome reply(7,0,done x) error(22)". */
+/* Frames from the agent: "welcome reply(7,0,done x) error(22)". */
 static const char *said(struct peer *p, struct buf *text)
 {
 	size_t at = 0;
@@ -180,7 +180,7 @@ static void test_cut_at_every_byte(void **state)
 	buf_fini(&b);
 }
 
-/* Feeds one frame to a session and expects its end with @code, told. */
+/* Feeds one frame to a session and expects its end with @code, reported. */
 static void expect_end(struct peer *p, const struct buf *b, int code)
 {
 	struct buf text = { 0 };
@@ -302,7 +302,7 @@ static void test_frames_wait_for_an_answer_that_comes_later(void **state)
 	assert_int_equal(session_state(p.session), SESSION_OPEN);
 	assert_string_equal(buf_str(&p.log), "status a bc;subscribe probe=net where=x;bad;");
 	assert_int_equal(session_answer(p.session, -EPERM, &err, &reply), 0);
-	assert_false(session_waits(p.session));	/* STOP came when nothing streamed any more */
+	assert_false(session_waits(p.session));	/* STOP arrived after the stream had ended */
 	assert_string_equal(said(&p, &text), "welcome reply(7,0,late) error(22) reply(7,1,no)");
 	assert_int_equal(session_held(p.session), 0);
 	buf_fini(&b);

@@ -16,16 +16,21 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "call/call_event.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/names.h"
+#include "probes/net/net_event.h"
+#include "scratch_dir.h"
 #include "sinks/json_line.h"
+#include "sinks/otlp/otlp_span.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
+#include "sonde/ident_wire.h"
 #include "sonde/rec.h"
 
-/* ---- an event type of the test's own ---- */
+/* ---- a test event type ---- */
 
 struct toy {
 	uint64_t big;
@@ -83,7 +88,7 @@ static void begin(struct run *r, const char *name, enum time_mode time)
 	assert_int_equal(sink_open(&r->sink, sink_find(name), &r->opts, r->out, NULL), 0);
 }
 
-/* What came out, as a string of the test's own. */
+/* The output, as a string of the test's own. */
 static char *end(struct run *r)
 {
 	const char *data;
@@ -132,11 +137,11 @@ static void each_time_mode_has_its_column(void **state)
 	ev[1].ts_ns = ev[0].ts_ns - 1500000;	/* order may step back between batches */
 	expect("text", TIME_DELTA, ev, 2, "0.000000 toy.thing big=18446744073709551615 name=x\n"
 					  "-0.001500 toy.thing big=18446744073709551615 name=x\n");
-	ev[0].clock_offset_ns = 0;		/* not told yet: since boot */
+	ev[0].clock_offset_ns = 0;		/* unknown yet: time since boot */
 	expect("text", TIME_LOCAL, ev, 1, "1.000000 toy.thing big=18446744073709551615 name=x\n");
 }
 
-/* Times and offsets of broken files: no crash, no undefined arithmetic. */
+/* Times and offsets of malformed files: no crash, no undefined arithmetic. */
 static void absurd_times_are_printed(void **state)
 {
 	static const int64_t offsets[] = { INT64_MIN, INT64_MAX, -1, 1 };
@@ -191,6 +196,37 @@ static void colour_wraps_what_is_safe(void **state)
 	free(got);
 }
 
+static int shown_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+{
+	(void)o;
+	return ev->tid ? buf_add_str(out, "shown") : 0;
+}
+
+/* The columns of relative times count from event to event of those that are shown. */
+static void a_hidden_event_has_no_time(void **state)
+{
+	static const struct { uint64_t ts_ns; uint32_t tid; } events[] = {
+		{ 1000, 0 }, { 2000, 1 }, { 5000, 1 }, { 6000, 0 }, { 9000, 1 },
+	};
+	struct event_desc desc = toy_desc;
+	struct event ev;
+	struct run r;
+	char *got;
+
+	(void)state;
+	desc.line = shown_line;
+	ev = toy_event(&desc, &small);
+	begin(&r, "text", TIME_DELTA);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		ev.ts_ns = events[i].ts_ns;
+		ev.tid = events[i].tid;
+		assert_int_equal(sink_event(&r.sink, &ev), 0);
+	}
+	got = end(&r);
+	assert_string_equal(got, "0.000000 shown\n0.000003 shown\n0.000004 shown\n");
+	free(got);
+}
+
 /* ---- json ---- */
 
 static void a_bare_event_has_the_header_only(void **state)
@@ -215,9 +251,10 @@ struct packet_section {
 static const char full_json[] =
 	"{\"v\":1,\"type\":\"toy.thing\",\"time\":\"2025-11-21T04:40:01.000000123Z\",\"ts_ns\":1000000123,\"seq\":7,"
 	"\"cpu\":3,\"instance\":2,\"probe\":\"net:a\",\"snapshot\":true,"
-	"\"proc\":{\"pid\":42,\"tid\":43,\"start_ns\":99,\"ppid\":1,\"uid\":0,\"gid\":0,\"name\":\"nginx\","
-	"\"exe\":\"/usr/bin/nginx\"},"
+	"\"proc\":{\"pid\":42,\"tid\":43,\"start_ns\":99,\"image_id\":6,\"ppid\":1,\"uid\":0,\"gid\":0,"
+	"\"name\":\"nginx\",\"exe\":\"/usr/bin/nginx\"},"
 	"\"cgroup_id\":5,\"netns\":4026531840,\"netns_name\":\"host\",\"cookie\":1763700000123456789,"
+	"\"owner_how\":\"listener\",\"open_file\":{\"id\":12},\"tcp\":{\"dir\":\"sent\",\"seq\":0,\"len\":9},"
 	"\"rpc_conn\":\"0xc000123456\",\"rpc_stream\":3,"
 	"\"conn\":{\"proto\":\"tcp\",\"src\":\"10.0.0.1\",\"sport\":80,\"dst\":\"::1\",\"dport\":4711},"
 	"\"big\":18446744073709551615,\"name\":\"x\","
@@ -254,7 +291,8 @@ static void every_part_of_an_event_is_told(void **state)
 	ev.start_ns = 99;
 	ev.keys = (struct event_keys){
 		.cgroup_id = 5, .netns = 4026531840, .cookie = 1763700000123456789, .rpc_conn = 0xc000123456,
-		.rpc_stream = 3,
+		.rpc_stream = 3, .image = 6, .file = 12, .seq_len = 9, .owner_how = SONDE_HOW_LISTENER,
+		.ident_flags = SONDE_ID_F_TX,
 		.conn = { .proto = 6, .sport = 80, .dport = 4711, .saddr = { 4, { 0 }, { 10, 0, 0, 1 } },
 			  .daddr = { .family = 6, .addr[15] = 1 } },
 	};
@@ -270,7 +308,7 @@ static void every_part_of_an_event_is_told(void **state)
 	assert_string_equal(got, full_json);
 	free(got);
 
-	begin(&r, "json", TIME_NONE);	/* bytes only when asked for */
+	begin(&r, "json", TIME_NONE);	/* bytes only on request */
 	assert_int_equal(sink_event(&r.sink, &ev), 0);
 	got = end(&r);
 	assert_null(strstr(got, "data"));
@@ -308,7 +346,7 @@ static uint32_t next_random(uint32_t *x)
 	return *x ^= *x << 5;
 }
 
-/* Name @i: each byte at each place of a short name first, then sequences that terminals obey, then noise. */
+/* Name @i: each byte at each place of a short name first, then terminal control sequences, then noise. */
 static void hostile_name(char name[static 60], unsigned i, uint32_t *seed)
 {
 	static const char *const evil[] = {
@@ -331,7 +369,7 @@ static void hostile_name(char name[static 60], unsigned i, uint32_t *seed)
 	}
 }
 
-/* Printable UTF-8 lines and nothing else; returns the number of lines. */
+/* Printable UTF-8 lines only; returns the number of lines. */
 static unsigned check_printable(const char *s)
 {
 	unsigned lines = 0;
@@ -347,7 +385,7 @@ static unsigned check_printable(const char *s)
 	return lines;
 }
 
-/* Follows the strings of one line: every escape is one that RFC 8259 has, and quotes come in pairs. */
+/* Follows the strings of a line: every escape is valid in RFC 8259, and quotes come in pairs. */
 static void check_json_strings(const char *s, size_t len)
 {
 	bool inside = false;
@@ -409,17 +447,22 @@ static void two_thousand_hostile_names_print_safely(void **state)
 
 static void every_row_can_be_found_and_closed(void **state)
 {
+	struct registry *reg = registry_new();
+
 	(void)state;
 	for (size_t i = 0; all_sinks[i]; i++) {
 		const struct sink_ops *ops = all_sinks[i];
-		struct sink_opts opts = { .time = TIME_NONE };
+		struct sink_opts opts = { .time = TIME_NONE, .reg = reg };
 		struct outfile *out;
 		struct sink s;
 
 		assert_ptr_equal(sink_find(ops->name), ops);
 		assert_non_null(ops->summary);
 		assert_true((ops->flags & SINK_RAW) ? ops->record != NULL : ops->event != NULL);
-		assert_int_equal(outfile_open_mem(&out), 0);
+		if (ops->flags & SINK_FOLDER)
+			assert_int_equal(outfile_open_name(in_scratch(ops->name), &out), 0);
+		else
+			assert_int_equal(outfile_open_mem(&out), 0);
 		assert_int_equal(sink_open(&s, ops, &opts, out, NULL), 0);
 		assert_int_equal(sink_flush(&s), 0);
 		assert_int_equal(sink_close(&s), 0);
@@ -427,6 +470,7 @@ static void every_row_can_be_found_and_closed(void **state)
 		outfile_free(out);
 	}
 	assert_null(sink_find("jsn"));
+	registry_free(reg);
 }
 
 static int never_event(struct sink *s, const struct event *ev)
@@ -533,13 +577,68 @@ static void check_keys(const struct event_desc *const *descs)
 	}
 }
 
-/* A member twice in one object would be read as either by whoever parses it. */
+/* A parser may take either of two members with the same name. */
 static void no_member_of_a_json_line_comes_twice(void **state)
 {
 	(void)state;
 	check_keys(core_descs);
 	for (size_t i = 0; all_decoders[i]; i++)
 		check_keys(all_decoders[i]->events);
+}
+
+/* Is @text in the span of a call over the transport? */
+static bool span_has(uint8_t proto, const char *text)
+{
+	struct call_event_body body = { .kind = CALL_KIND_DNS, .side = CALL_EVENT_SIDE_CLIENT, .opened_ns = 500 };
+	struct registry *reg = registry_new();
+	struct otlp_spans spans = { 0 };
+	struct event ev = { .body = &body, .body_len = sizeof(body), .ts_ns = 1000 };
+	bool found;
+
+	for (size_t i = 0; all_decoders[i]; i++)
+		assert_int_equal(registry_add(reg, all_decoders[i]->events), 0);
+	ev.desc = registry_find_name(reg, "rpc.call");
+	ev.keys.conn = (struct conn){ .saddr.family = 4, .daddr.family = 4, .sport = 5, .dport = 53, .proto = proto };
+	assert_int_equal(otlp_span(&spans, &ev), 0);
+	found = memmem(spans.span.data, spans.span.len, text, strlen(text));
+	otlp_span_fini(&spans);
+	registry_free(reg);
+	return found;
+}
+
+static void spans_have_the_transport_of_the_call(void **state)
+{
+	(void)state;
+	assert_true(span_has(17, "udp") && !span_has(17, "tcp"));
+	assert_true(span_has(6, "tcp") && !span_has(6, "udp"));
+}
+
+#define METRICS_IDS 500000u	/* src/metrics/metrics.c keeps as many */
+
+/* A host with more live flows loses the totals of some, not the output. */
+static void metrics_outlive_too_many_ids(void **state)
+{
+	struct registry *reg = registry_new();
+	struct sink_opts opts = { .reg = reg };
+	struct net_flow_event body = { .packets = 1, .bytes = 10, .dir = 2 };
+	struct event ev = { .body = &body, .body_len = sizeof(body), .ts_ns = 1000, .instance = 1 };
+	struct outfile *out;
+	struct sink s;
+
+	(void)state;
+	for (size_t i = 0; all_decoders[i]; i++)
+		assert_int_equal(registry_add(reg, all_decoders[i]->events), 0);
+	ev.desc = registry_find_name(reg, "net.flow");
+	assert_non_null(ev.desc);
+	assert_int_equal(outfile_open_mem(&out), 0);
+	assert_int_equal(sink_open(&s, sink_find("otlp-metrics"), &opts, out, NULL), 0);
+	for (body.id = 1; body.id <= METRICS_IDS + 3; body.id++)
+		assert_int_equal(sink_event(&s, &ev), 0);
+	assert_int_equal(sink_close(&s), -ENOMEM);
+	assert_int_equal(outfile_dropped(out), 3);
+	assert_true(outfile_bytes(out) > 0);
+	outfile_free(out);
+	registry_free(reg);
 }
 
 int main(void)
@@ -549,6 +648,7 @@ int main(void)
 		cmocka_unit_test(absurd_times_are_printed),
 		cmocka_unit_test(a_careless_type_cannot_reach_the_terminal),
 		cmocka_unit_test(colour_wraps_what_is_safe),
+		cmocka_unit_test(a_hidden_event_has_no_time),
 		cmocka_unit_test(a_bare_event_has_the_header_only),
 		cmocka_unit_test(every_part_of_an_event_is_told),
 		cmocka_unit_test(the_ledger_is_json_only),
@@ -558,9 +658,11 @@ int main(void)
 		cmocka_unit_test(binary_formats_refuse_a_terminal),
 		cmocka_unit_test(a_recording_has_the_written_form),
 		cmocka_unit_test(no_member_of_a_json_line_comes_twice),
+		cmocka_unit_test(spans_have_the_transport_of_the_call),
+		cmocka_unit_test(metrics_outlive_too_many_ids),
 	};
 
 	setenv("TZ", "UTC-3", 1);	/* three hours east */
 	tzset();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);
 }

@@ -76,7 +76,7 @@ static char *make_recording(unsigned n, size_t *ret_len, size_t *ends)
 	return ret;
 }
 
-/* Counts records and knows what each must be. */
+/* Counts records and checks each. */
 static int check_rec(void *ctx, const struct sonde_rec *r)
 {
 	unsigned *n = ctx;
@@ -108,8 +108,8 @@ static const struct source_ops *rec_ops(void)
 }
 
 /*
- * Parses @data in windows that grow by @step bytes, each at an address that is @shift off alignment. Returns
- * what parse() returned last.
+ * Parses @data in windows that grow by @step bytes, each at an address that is @shift off alignment. Returns the last
+ * result of parse().
  */
 static int parse(const char *data, size_t len, size_t step, size_t shift, source_fn fn, unsigned *n, struct err *err)
 {
@@ -179,7 +179,7 @@ static void every_truncation_keeps_the_whole_records(void **state)
 	free(data);
 }
 
-/* One changed bit anywhere is found, but for the padding that nobody reads; nothing wrong is delivered. */
+/* One changed bit anywhere is found, except in unused padding; no wrong record is delivered. */
 static void every_changed_bit_is_found(void **state)
 {
 	size_t ends[N], len;
@@ -304,8 +304,10 @@ static void a_file_comes_back_as_it_was(void **state)
 
 		open_scratch("long.rec", &s);
 		assert_ptr_equal(source_format(s), rec_ops());
+		assert_in_range(source_read_permille(s), 1, 999);	/* more than the worker's pipe holds */
 		assert_int_equal(read_all(s, budgets[i], check_rec, &n, &err), 0);
 		assert_int_equal(n, 30000);
+		assert_int_equal(source_read_permille(s), 1000);
 		assert_int_equal(source_read(s, 1, check_rec, &n, &err), 0);	/* and stays at the end */
 		source_close(s);
 	}
@@ -357,18 +359,18 @@ static void what_is_no_recording_is_refused(void **state)
 		assert_non_null(strstr(err.msg, in_scratch(cases[i].name)));
 		source_close(s);
 	}
-	assert_int_equal(source_open(scratch_dir, &s, &err), -EISDIR);
+	assert_int_equal(source_open(scratch_dir, &s, &err), -ENOENT);	/* no segments */
 	assert_int_equal(source_open(in_scratch("missing"), &s, &err), -ENOENT);
 	assert_non_null(strstr(err.msg, "missing: No such file"));
 	assert_int_equal(source_open("/dev/zero", &s, &err), 0);
-	assert_int_equal(source_await_format(s, 0, &err), 0);	/* not regular: the first read tells */
+	assert_int_equal(source_await_format(s, 0, &err), 0);	/* not regular: detected at the first read */
 	assert_null(source_format(s));
 	assert_int_equal(read_all(s, 1, count_rec, NULL, &err), -EPROTONOSUPPORT);
 	source_close(s);
 	source_close(NULL);
 }
 
-/* Standard input as a pipe whose writer takes its time; opening must not wait for it. */
+/* Standard input as a pipe whose writer is slow; opening must not wait for it. */
 static void a_pipe_is_read_as_it_comes(void **state)
 {
 	size_t ends[N], len;
@@ -394,6 +396,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
 		assert_int_equal(n, i + 1);
 	}
 	assert_ptr_equal(source_format(s), rec_ops());
+	assert_int_equal(source_read_permille(s), -1);
 	close(fds[1]);
 	assert_int_equal(read_some(s, 0, check_rec, &n, &err), 0);
 	assert_int_equal(poll(&(struct pollfd){ .fd = source_fd(s), .events = POLLIN }, 1, 0), 1);
@@ -404,7 +407,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
 	free(data);
 }
 
-/* Nothing waits in a source: neither its opening for a FIFO's writer nor its reading for half a header or record. */
+/* A source never blocks: neither opening waits for a FIFO's writer nor reading for half a header or record. */
 static void a_silent_writer_blocks_no_call(void **state)
 {
 	size_t ends[N], len;

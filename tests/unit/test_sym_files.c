@@ -53,7 +53,7 @@ static void run_quietly(const char *fmt, ...)
 	}
 }
 
-/* A copy of the helper program @name below a directory of its own. */
+/* A copy of the helper program @name below its own directory. */
 static void victim_new(struct victim *v, const char *name)
 {
 	*v = (struct victim){ .dir = "/tmp/sonde-sym-XXXXXX", .in = -1, .out = -1 };
@@ -164,7 +164,7 @@ static const char *trouble(struct sym *s, const struct victim *v)
 	return sym_module(s, loc[0].module)->trouble;
 }
 
-/* Named after the process has gone and its file has been deleted; several ways to lay out an executable. */
+/* Named after the process has exited and its file was deleted; several layouts of an executable. */
 static void test_survives(void **state)
 {
 	static const char *const kinds[] = { "sym_victim", "sym_victim_static", "sym_victim_fixed" };
@@ -205,7 +205,7 @@ static void test_other_mount_namespace(void **state)
 	sym_free(s);
 }
 
-/* Stripped: the rest is in a debug file, by build id, and by name with its checksum. */
+/* Stripped: the rest is in a debug file, found by build id, and by name with its checksum. */
 static void test_debug_files(void **state)
 {
 	char dirs[80];
@@ -246,7 +246,7 @@ static void feed_victim(struct sym *s, const struct victim *v, const char *id)
 	feed_mapping(s, 5, (uint32_t)v->pid, &m);
 }
 
-/* A recording: the file at that path is believed only if it has the build id. */
+/* A recording: the file at that path is trusted only if it has the build id. */
 static void test_replay(void **state)
 {
 	struct victim v;
@@ -269,8 +269,8 @@ static void test_replay(void **state)
 }
 
 /*
- * Gone before its mapping was told: the host's file of that path will do if it has the build id. If not, the next
- * process that has the right one mapped is asked.
+ * Gone before its mapping was reported: the host's file of that path is used if it has the build id. If not, the next
+ * process with the right file mapped is tried.
  */
 static void test_gone_before_seen(void **state)
 {
@@ -298,7 +298,7 @@ static void test_gone_before_seen(void **state)
 	sym_free(s);
 }
 
-/* Files that mean harm: refused with a sentence, and whoever asked goes on. */
+/* Hostile files: refused with a sentence, and the caller continues. */
 static void test_hostile(void **state)
 {
 	static const char *const spoil[] = {
@@ -324,7 +324,7 @@ static void test_hostile(void **state)
 		memcpy(v.pc, pc, sizeof(pc));
 		feed_mapping(s, 5, (uint32_t)v.pid, &m);
 		run_quietly("%s%s%s 2>/dev/null", spoil[i], strchr(spoil[i], '=') ? "" : " ", v.path);
-		if (i == 2) { /* longer than any disk, yet the tables are where they were */
+		if (i == 2) { /* longer than any disk, with the tables unmoved */
 			assert_string_equal(names(s, &v), "_init -");
 		} else {
 			assert_string_equal(names(s, &v), "- -");
@@ -338,7 +338,7 @@ static void test_hostile(void **state)
 	}
 }
 
-/* A process that makes code, and tells the names of it as it goes. */
+/* A process that generates code and names it as it goes. */
 static void test_perf_map(void **state)
 {
 	struct sym *s = new_sym(true, NULL);
@@ -376,7 +376,7 @@ static void test_perf_map(void **state)
 	sym_free(s);
 }
 
-/* Anybody may write to /tmp: neither links nor other people's files are read. */
+/* Any user may write to /tmp: neither links nor other users' files are read. */
 static void test_perf_map_of_others(void **state)
 {
 	const uint32_t pid = (uint32_t)getpid();
@@ -435,7 +435,7 @@ static void test_vdso(void **state)
 	sym_free(s);
 }
 
-/* Every function that libc exports begins where nm says. */
+/* Every function that libc exports begins at nm's address. */
 static void test_against_nm(void **state)
 {
 	struct sym *s = new_sym(true, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Symbols against readelf, nm and objdump; the choice between several by hand-made files. */
+/* Symbols against readelf, nm and objdump; the choice between several with hand-made files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +193,7 @@ static void the_choice_follows_its_rules(void **state)
 	need_name_at("h", sized + 16, "inner_label");	/* behind the function's end; the label has none */
 	need_name_at("h", sized - 1, "_start");
 	need_name_at("h", bare, "bare");
-	need_name_at("h", bare + 15, "bare");	/* no size: to the next symbol; "$x" is none */
+	need_name_at("h", bare + 15, "bare");	/* no size: extends to the next symbol; "$x" does not count */
 	need_name_at("h", outer + 7, "outer");
 	need_name_at("h", outer + 8, "nested");
 	need_name_at("h", outer + 31, "outer");	/* around the nested one */

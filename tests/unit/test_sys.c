@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* lint-ok(length): one builder of records serves all cases */
 /*
- * The sys probe's decoder: a record for every kind of argument, built here from the kernel's layout, to the text
- * that strace prints and to libscap's parameters.
+ * The sys probe's decoder: a record for every kind of argument, built here from the kernel's layout, to the text that
+ * strace prints and to libscap's parameters.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,8 @@ struct made {
 
 static struct made call(unsigned abi, const char *name, int64_t ret, const uint64_t args[6])
 {
-	struct made m = { .rec = { .hdr = { .ts_ns = 5, .type = SYS_REC_EXIT, .tgid = 7, .tid = 8 }, .ret = ret,
+	struct made m = { .rec = { .hdr = { .ts_ns = 5, .type = SYS_REC_EXIT, .flags = SONDE_RF_IDENT, .tgid = 7,
+					 .tid = 8 }, .ret = ret,
 				   .abi = (uint8_t)abi } };
 
 	m.rec.nr = 0xffff;
@@ -100,7 +102,7 @@ static int decode(struct made *m, struct got *g)
 	return r;
 }
 
-/* @want without blanks in front of the result, which stands in column 40 if the call is shorter. */
+/* @want without the padding before the result, which is in column 40 if the call is shorter. */
 static void expect(struct made m, const char *want)
 {
 	const char *result = want, *next;
@@ -173,7 +175,7 @@ static void names(void **state)
 	       "madvise(0x7000, 1, 0x3e7 /* MADV_??? */) = -1 EINVAL (Invalid argument)");
 }
 
-/* Arguments that another one decides on. */
+/* Arguments whose kind depends on another argument. */
 static void forms(void **state)
 {
 	const uint16_t size[4] = { 24, 80, 0, 0 };
@@ -187,7 +189,7 @@ static void forms(void **state)
 	expect(CALL("ioctl", -25, 1, 0x5413, 0x10),
 	       "ioctl(1, TIOCGWINSZ, 0x10) = -1 ENOTTY (Inappropriate ioctl for device)");
 	expect(CALL("ioctl", 0, 3, 0x5451, 0x10), "ioctl(3, FIOCLEX) = 0");
-	m = CALL("ioctl", -99, 3, 0x8915, 0x10);	/* what the kernel did not fill in is not shown */
+	m = CALL("ioctl", -99, 3, 0x8915, 0x10);	/* parts that the kernel did not fill in are not shown */
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, "lo\0cdefghijklmno\2\0abcdefghijklmnopqrstuv", 40);
 	expect(m, "ioctl(3, SIOCGIFADDR, {ifr_name=\"lo\"}) = -1 EADDRNOTAVAIL (Cannot assign requested address)");
 	m = CALL("ioctl", 0, 0, 0x5402, 0x10);
@@ -208,7 +210,7 @@ static void forms(void **state)
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[32]){ [0] = 2, [16] = ~0ull, [31] = ~0ull }, 256);
 	expect(m, "sched_setaffinity(0, 512, [1 ...]) = 0");	/* no record has more than 128 bytes */
 	m = CALL("execve", -2, 0x10, 0x20, 0);
-	chunk(&m, 1, SYS_CHUNK_STRV, 0, "a\0bc", 4);	/* its last string has no end */
+	chunk(&m, 1, SYS_CHUNK_STRV, 0, "a\0bc", 4);	/* its last string is unterminated */
 	expect(m, "execve(0x10, [\"a\", \"bc\"], NULL) = -1 ENOENT (No such file or directory)");
 	m = CALL("ioctl", 0, 3, 0x4020ae46, 0x10);
 	chunk(&m, 2, SYS_CHUNK_MEM, 0, (const uint64_t[4]){ 2ull << 32 | 1, 0x1000, 4096, 0x7000 }, 32);
@@ -327,8 +329,8 @@ static void addresses(void **state)
 
 static void unknown(void **state)
 {
-	struct made m = { .rec = { .hdr = { .type = SYS_REC_EXIT, .tid = 8 }, .nr = 511, .n_args = 6, .ret = -38,
-				   .args = { 1, 2, 3 } } };
+	struct made m = { .rec = { .hdr = { .type = SYS_REC_EXIT, .flags = SONDE_RF_IDENT, .tid = 8 },
+				   .nr = 511, .n_args = 6, .ret = -38, .args = { 1, 2, 3 } } };
 
 	(void)state;
 	expect(m, "syscall_0x1ff(0x1, 0x2, 0x3, 0, 0, 0) = -1 ENOSYS (Function not implemented)");
@@ -361,13 +363,13 @@ static void narrow_structures(void **state)
 	chunk(&m, 1, SYS_CHUNK_IOV, 0, iov, sizeof(iov));
 	chunk(&m, 1, SYS_CHUNK_DATA, 0, "abcde", 5);
 	expect(m, "writev(3, [{iov_base=\"ab\", iov_len=2}, {iov_base=\"cde\", iov_len=3}], 2) = 5");
-	/* nothing is known of this one's layout there, and nothing is read of it */
+	/* its layout there is unknown, so none of it is read */
 	m = call(SYS_ABI_I386, "adjtimex", 0, ARGS(0x10));
 	chunk(&m, 0, SYS_CHUNK_MEM, 0, stat, sizeof(stat));
 	expect(m, "adjtimex(0x10) = 0 (TIME_OK)");
 }
 
-/* One call for many: what they stand for. The arguments of the first are in memory, and may not be there. */
+/* One record for many calls. The arguments of the first are in memory, which may be missing. */
 static void calls_inside_calls(void **state)
 {
 	const uint32_t un[6] = { 1, 0x80001, 0, 77, 78, 79 }, send[6] = { 3, 0x10, 5, 0x4000 };
@@ -392,7 +394,7 @@ static void calls_inside_calls(void **state)
 	       "semop(-1, 0x10, 2) = -1 EINVAL (Invalid argument)");
 	expect(call(SYS_ABI_I386, "ipc", 4, ARGS(12 | 1 << 16, 1, 4, 0x800, 0x10, 0xfffffff9)),
 	       "msgrcv(1, 0x10, 4, -7, IPC_NOWAIT) = 4");
-	/* these have arguments behind a pointer that nobody followed */
+	/* these have arguments behind a pointer that was not followed */
 	expect(call(SYS_ABI_I386, "ipc", 4, ARGS(12, 1, 4, 0, 0x10, 0)), "ipc(MSGRCV, 1, 0x4, 0, 0x10, 0) = 4");
 	expect(call(SYS_ABI_I386, "ipc", 0, ARGS(3, 1, 0, 0, 0x10)), "ipc(SEMCTL, 1, 0, 0, 0x10, 0) = 0");
 	expect(call(SYS_ABI_I386, "ipc", -38, ARGS(99, 1)),
@@ -425,7 +427,7 @@ static void broken_records(void **state)
 
 	(void)state;
 	chunk(&m, 1, SYS_CHUNK_DATA, 0, "abc", 3);
-	m.chunks[4] = 200; /* the chunk says that it is longer than the record */
+	m.chunks[4] = 200; /* the chunk claims to be longer than the record */
 	assert_int_equal(decode(&m, &g), -EBADMSG);
 	m = CALL("read", 3, 0, 0x10, 16);
 	m.rec.n_args = 7;
@@ -444,7 +446,7 @@ static int note(void *ctx, struct event *ev)
 	return 0;
 }
 
-/* Its tail came later: recordings without it say nothing of the child and of the fault. */
+/* Its tail was added later: recordings without it lack the child and the fault. */
 static void short_signals(void **state)
 {
 	struct sys_signal_rec r = { .hdr = { .type = SYS_REC_SIGNAL, .tid = 8 }, .signo = 17, .code = 1,
@@ -472,8 +474,8 @@ static void short_signals(void **state)
 }
 
 /*
- * A gap in the sequence numbers of one CPU becomes an event in front of the next record. Memory follows the rows in
- * use, not the highest CPU number.
+ * A gap in the sequence numbers of one CPU becomes an event before the next record. Memory follows the rows in use,
+ * not the highest CPU number.
  */
 static void gaps(void **state)
 {
@@ -546,6 +548,30 @@ static void parameters(void **state)
 	buf_fini(&g.params);
 }
 
+/* Commands whose numbers differ between the kernel and libscap: each keeps its name. */
+static void fcntl_commands(void **state)
+{
+	static const struct { unsigned native; uint8_t scap; } rows[] = {
+		{ F_GETFL, SCAP_FLAG_F_GETFL }, { F_SETOWN_EX, SCAP_FLAG_F_SETOWN_EX },
+		{ F_OFD_SETLK, SCAP_FLAG_F_OFD_SETLK }, { F_SETLEASE, SCAP_FLAG_F_SETLEASE },
+		{ F_GETLEASE, SCAP_FLAG_F_GETLEASE }, { F_DUPFD_CLOEXEC, SCAP_FLAG_F_DUPFD_CLOEXEC },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct made m = CALL("fcntl", 0, 3, rows[i].native, 0);
+		struct got g = { 0 };
+		struct params p = params(&m, &g);
+		uint64_t u = 0;
+
+		assert_int_equal(p.head->type, SCAP_FCNTL_X);
+		assert_true(params_u64(&p, 2, &u));
+		assert_int_equal(u, rows[i].scap);
+		buf_fini(&g.line);
+		buf_fini(&g.params);
+	}
+}
+
 static void tuple(void **state)
 {
 	struct made m = CALL("accept4", 5, 3, 0, 0, 0);
@@ -605,7 +631,7 @@ static void mappings_fit_the_schema(void **state)
 	assert_true(checked > 300);
 }
 
-/* ---- which calls ---- */
+/* ---- selection of calls ---- */
 
 static void wanted(void **state)
 {
@@ -649,7 +675,8 @@ int main(void)
 		cmocka_unit_test(addresses), cmocka_unit_test(unknown), cmocka_unit_test(narrow_structures),
 		cmocka_unit_test(several_messages),
 		cmocka_unit_test(calls_inside_calls), cmocka_unit_test(broken_records),
-		cmocka_unit_test(parameters), cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
+		cmocka_unit_test(parameters), cmocka_unit_test(fcntl_commands),
+		cmocka_unit_test(tuple), cmocka_unit_test(mappings_fit_the_schema),
 		cmocka_unit_test(wanted), cmocka_unit_test(tables), cmocka_unit_test(gaps),
 		cmocka_unit_test(short_signals),
 	};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every event type of this build: its rows are sound, each of its words is a filter, and an event of any bytes can be
- * printed.
+ * Every event type of this build: its rows are sound, each of its fields works in a filter, and an event of arbitrary
+ * bytes can be printed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,6 +72,7 @@ static void make(struct made *m, const struct event_desc *desc, bool sections)
 	m->ev.names = NULL;
 	m->ev.view = NULL;
 	m->ev.scratch = NULL;
+	m->ev.functions = NULL;
 	memset(m->ev.keys.conn.saddr.pad, 0, 3);
 	for (int kind = 0; sections && kind < SEC__MAX && m->ev.n_sec < EVENT_MAX_SECTIONS; kind++) {
 		if (!(desc->sections & 1u << kind))
@@ -124,7 +125,7 @@ static void every_type_is_printed(void **state)
 	free(m);
 }
 
-/* Rows that a sink or filter would stumble over. */
+/* Rows that would trip a sink or filter. */
 static void every_type_describes_itself(void **state)
 {
 	struct registry *reg = all_types();
@@ -150,7 +151,7 @@ static void every_type_describes_itself(void **state)
 	registry_free(reg);
 }
 
-/* Each word of each type can be asked for, and matches in an event of its own type if it is there. */
+/* Each field of each type can be filtered on, and matches in an event of its type if present. */
 static void every_word_is_a_filter(void **state)
 {
 	struct made *m = aligned_alloc(8, sizeof(*m));

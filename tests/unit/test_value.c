@@ -39,7 +39,7 @@ static void json_strings_are_strict(void **state)
 	check_json_string("\xef\xbb\xbf", 3, "\"\\ufeff\"");
 }
 
-/* No byte sequence of up to two bytes gets a raw control byte or an open quote out. */
+/* No byte sequence of up to two bytes produces a raw control byte or an open quote. */
 static void json_strings_hold_any_bytes(void **state)
 {
 	struct buf b = { 0 };
@@ -94,6 +94,7 @@ static void values_have_a_text_and_a_json_form(void **state)
 		{ { .kind = VAL_FLAGS, .u = 0x42, .xlat = &bits }, "SYN|0x40", "[\"SYN\",64]" },
 		{ { .kind = VAL_FLAGS, .u = 0x40, .xlat = &bits }, "0x40", "[64]" },
 		{ { .kind = VAL_FLAGS, .u = 5 }, "0x5", "[5]" },
+		{ { .kind = VAL_LIST, .str = "main\0a\x1b", .len = 8 }, "main;a\\e", "[\"main\",\"a\\u001b\"]" },
 	};
 	struct buf b = { 0 };
 
@@ -172,7 +173,7 @@ static void bad_networks_are_refused(void **state)
 			fail_msg("%s was taken", bad[i]);
 }
 
-/* Section lengths are not believed. */
+/* Section lengths are not trusted. */
 static void sections_are_checked(void **state)
 {
 	struct { struct sec_packet h; uint8_t data[8]; } p = { .h = { .cap_len = 8 } };

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "worker/restart.h"
 #include "worker/worker.h"
 
 #define MS 1000000ULL
@@ -37,7 +40,7 @@ static void need_confinement(void)
 	skip();
 }
 
-/* ---- what a worker can do ---- */
+/* ---- permitted actions ---- */
 
 static int echo_twice(void *ctx, int in_fd, int out_fd)
 {
@@ -91,7 +94,7 @@ static void it_has_memory_to_work_with(void **state)
 	assert_string_equal(err.msg, "");
 }
 
-/* Answers how many MiB it got. */
+/* Answers how many MiB it could allocate. */
 static int eat_memory(void *ctx, int in_fd, int out_fd)
 {
 	uint32_t n = 0;
@@ -117,7 +120,7 @@ static void its_memory_is_bounded(void **state)
 	assert_in_range(n, 24, 32);
 }
 
-/* ---- what it cannot do ---- */
+/* ---- forbidden actions ---- */
 
 static int open_file(void *ctx, int in_fd, int out_fd)
 {
@@ -207,14 +210,14 @@ static void forbidden_calls_kill_it(void **state)
 	close(fd);
 }
 
-/* Answers the number of descriptors beyond the three that it has. */
+/* Answers the number of descriptors beyond the three that it was given. */
 static int end_at_once(void *ctx, int in_fd, int out_fd)
 {
 	(void)ctx, (void)in_fd, (void)out_fd;
 	return 7;
 }
 
-/* Not waited for at the start, it gives up its rights all the same. */
+/* Without a wait at the start, it drops its rights nevertheless. */
 static void it_may_start_later(void **state)
 {
 	const struct worker_opts o = { .name = "test", .later = true };
@@ -294,7 +297,7 @@ static void start_waiting(struct worker **ret, int fds[2])
 	close(fds[0]);
 }
 
-/* What the kernel says of it. */
+/* The kernel's view of it. */
 static void it_has_no_rights(void **state)
 {
 	struct worker *w;
@@ -330,7 +333,7 @@ static void it_has_no_rights(void **state)
 	assert_int_equal(worker_finish(w, S, NULL), 0);
 }
 
-/* So that its priority counts against everybody's, where the scheduler shares by sessions. */
+/* So that its priority counts against all processes where the scheduler groups by session. */
 static void a_priority_is_that_of_a_session(void **state)
 {
 	const struct worker_opts o = { .name = "test", .nice = 3 };
@@ -500,7 +503,7 @@ static void it_dies_with_its_parent(void **state)
 	assert_int_equal(waitpid(middle, &status, 0), middle);
 	assert_int_equal(status, 0);
 	assert_int_equal(read(up[0], &pid, sizeof(pid)), sizeof(pid));
-	assert_int_equal(waitpid(pid, &status, 0), pid);	/* the pipe is open: it waits for input else */
+	assert_int_equal(waitpid(pid, &status, 0), pid);	/* the pipe is open: otherwise it waits for input */
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	prctl(PR_SET_CHILD_SUBREAPER, 0);
 	for (int i = 0; i < 2; i++)
@@ -525,7 +528,7 @@ static void closed_standard_descriptors_do_not_confuse_it(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A parent that somebody started with SIGCHLD ignored cannot learn how it ended, but must not hang or lie. */
+/* A parent started with SIGCHLD ignored cannot learn how its child ended, but must not hang or guess. */
 static void an_ignored_sigchld_is_survived(void **state)
 {
 	struct err err = { 0 };
@@ -541,7 +544,7 @@ static void an_ignored_sigchld_is_survived(void **state)
 static int child_sees_signals(void *ctx, int in_fd, int out_fd)
 {
 	(void)ctx, (void)in_fd;
-	return write(out_fd, "x", 1) != 1;	/* blocked or ignored SIGPIPE in the parent is none of ours */
+	return write(out_fd, "x", 1) != 1;	/* blocked or ignored SIGPIPE in the parent stays as it is */
 }
 
 static void the_parents_mask_is_not_inherited(void **state)
@@ -565,9 +568,75 @@ static void the_parents_mask_is_not_inherited(void **state)
 	worker_kill(NULL);
 }
 
+static void *sync_file(void *ctx)
+{
+	return fsync(*(int *)ctx) < 0 ? ctx : NULL;
+}
+
+static bool is_refused(long r)
+{
+	return r == -1 && errno == EPERM;
+}
+
+/* Its steps, each with an exit status of its own. @ctx: a directory of this user. */
+static int write_store(void *ctx, int in_fd, int out_fd)
+{
+	char *const argv[] = { (char *)"true", NULL };
+	int dir = open(ctx, O_RDONLY | O_DIRECTORY), fd = openat(dir, "part", O_RDWR | O_CREAT | O_EXCL, 0600);
+	void *failed = NULL;
+	pthread_t thread;
+
+	(void)in_fd, (void)out_fd;
+	if (fd < 0 || pwrite(fd, "x", 1, 0) != 1 || ftruncate(fd, 1) < 0)
+		return 1;
+	if (pthread_create(&thread, NULL, sync_file, &fd) || pthread_join(thread, &failed) || failed)
+		return 2;
+	if (renameat(dir, "part", dir, "seg") < 0 || mkdirat(dir, "dump", 0700) < 0)
+		return 3;
+	if (linkat(dir, "seg", dir, "dump/seg", 0) < 0 || unlinkat(dir, "seg", 0) < 0)
+		return 4;
+	if (!is_refused(socket(AF_INET, SOCK_STREAM, 0)) || !is_refused(execv("/bin/true", argv)))
+		return 5;
+	return is_refused(kill(getppid(), 0)) && is_refused(syscall(SYS_setuid, 1)) ? 0 : 6;
+}
+
+static void a_writer_of_stores_writes_files_and_no_more(void **state)
+{
+	static const struct worker_opts store = { .name = "test", .store = true, .refuse = true };
+	char dir[] = "/tmp/test_worker.XXXXXX", file[96], dump[64];
+	struct err err = { 0 };
+	char answer[1];
+
+	(void)state;
+	need_confinement();
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(worker_call(&store, write_store, dir, -1, answer, 1, 10 * S, &err), 0);
+	assert_string_equal(err.msg, "");
+	snprintf(dump, sizeof(dump), "%s/dump", dir);
+	snprintf(file, sizeof(file), "%s/seg", dump);
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rmdir(dump), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* 250 ms, doubled up to the limit, and from the start again behind a minute without an end. */
+static void test_pauses_of_restarts(void **state)
+{
+	const uint64_t ms = 1000000, most = 700 * ms;
+	uint64_t pause = 0;
+
+	(void)state;
+	assert_int_equal(restart_pause(&pause, 0, most), 250 * ms);
+	assert_int_equal(restart_pause(&pause, 10 * ms, most), 500 * ms);
+	assert_int_equal(restart_pause(&pause, 60000 * ms, most), most);
+	assert_int_equal(restart_pause(&pause, 60000 * ms, most), most);
+	assert_int_equal(restart_pause(&pause, 60001 * ms, most), 250 * ms);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pauses_of_restarts),
 		cmocka_unit_test(it_reads_and_answers),
 		cmocka_unit_test(it_may_start_later),
 		cmocka_unit_test(it_has_memory_to_work_with),
@@ -586,6 +655,7 @@ int main(void)
 		cmocka_unit_test(closed_standard_descriptors_do_not_confuse_it),
 		cmocka_unit_test(an_ignored_sigchld_is_survived),
 		cmocka_unit_test(the_parents_mask_is_not_inherited),
+		cmocka_unit_test(a_writer_of_stores_writes_files_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

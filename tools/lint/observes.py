@@ -9,7 +9,8 @@ from common import Finding, c_files, match_lines, text
 # Kinds of programs whose return value the kernel acts on: the one value to return, and its definition.
 PASS = {"tc": ("TC_NEXT", "(-1)"), "xdp": ("XDP_PASS", "2"), "cgroup": ("1", None)}
 # Kinds whose return value has no effect, and sections of data.
-OTHER = ("fentry", "fexit", "iter", "iter.s", "perf_event", "tp_btf", "uprobe", "uprobe.multi", ".maps", "license")
+OTHER = ("fentry", "fexit", "iter", "iter.s", "perf_event", "raw_tp", "tp_btf", "uprobe", "uprobe.multi",
+         "uretprobe", "uretprobe.multi", ".maps", "license")
 
 HELPERS = (r"\bbpf_(override_return|probe_write_user|send_signal\w*|skb_(store_bytes|change_\w+|adjust_room|vlan_\w+|"
            r"set_\w+)|xdp_(adjust_\w+|store_bytes)|l[34]_csum_\w+|(clone_|sk_)?redirect\w*|set_hash\w*|setsockopt|"

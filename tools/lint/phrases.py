@@ -21,7 +21,8 @@ ANY = re.compile("|".join(FORBIDDEN))
 
 
 def is_text(path):
-    return not path.startswith(("tests/data/", "tests/fuzz/corpus/", "LICENSES/")) and "\0" not in text(path)
+    others = ("tests/data/", "tests/fuzz/corpus/", "LICENSES/", "web/vendor/", "tests/ui/vendor/")
+    return not path.startswith(others) and "\0" not in text(path)
 
 
 def check():

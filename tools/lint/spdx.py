@@ -4,8 +4,9 @@ import re
 
 from common import Finding, files, is_kernel_side, text
 
-SOURCES = (".c", ".h", ".py", ".sh", ".def")
+SOURCES = (".c", ".h", ".py", ".sh", ".def", ".ts", ".tsx", ".css")
 NO_COMMENTS = ("probes/probes.def", "src/sinks/sinks.def", "src/source/sources.def", "src/main/cmds.def")
+OTHERS = ("tests/data/", "tests/fuzz/corpus/", "web/vendor/", "tests/ui/vendor/")
 OURS = "GPL-2.0-or-later"
 DUAL = "GPL-2.0-or-later OR BSD-2-Clause"
 
@@ -16,7 +17,7 @@ def is_source(path):
 
 def check():
     for path in files():
-        if path in NO_COMMENTS or path.startswith(("tests/data/", "tests/fuzz/corpus/")) or not is_source(path):
+        if path in NO_COMMENTS or path.startswith(OTHERS) or not is_source(path):
             continue
         match = re.search(r"SPDX-License-Identifier: (.*?)\s*(\*/)?$", "\n".join(text(path).split("\n")[:3]), re.M)
         if not match:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Who sends which signal to whom. Kernel side: one typed tracepoint.
+ * Signals with sender and receiver. Kernel side: one typed tracepoint.
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"

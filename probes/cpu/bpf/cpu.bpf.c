@@ -9,6 +9,8 @@
 const volatile __u64 cpu_value = 0;		/* of one sample; 0 = the event's own period */
 const volatile __u64 cpu_clock_period_ns = 0;	/* the event is a clock of this period; 0 = it is something else */
 
+__u32 cpu_sample_one_in = 1; /* a power of two; --max-cpu changes it while the program runs */
+
 /* By CPU number; sized at run time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -87,7 +89,7 @@ static __always_inline void fetch_ahead(__u32 tid)
 	fetch(&d->u.mm, offsetof(struct cpu_unwind, mappings) - offsetof(struct cpu_unwind, mm));
 	fetch(d->window, sizeof(d->window));
 	fetch(&d->fresh, 3 * LINE);
-	fetch(&d->copy, 4 * LINE);	/* and the record, and its first addresses */
+	fetch(&d->copy, 5 * LINE);	/* and the record, and its first addresses */
 	fetch_ring(ring_of_this_cpu(LANE_BULK));
 	n = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
 	if (n)
@@ -162,8 +164,9 @@ static __always_inline void add_user_stack(const struct bpf_perf_event_data *ctx
 	r->n_user = (__u16)unwind_user(CPU_CLASS_SAMPLE, (__u32)n_kern, regs_here(ctx), &r->user_end);
 }
 
+/* @one_in: samples that this one stands for. */
 static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l,
-					const struct cpu_who *who)
+					const struct cpu_who *who, __u32 one_in)
 {
 	struct cpu_sample_rec *r = record_of(CPU_CLASS_SAMPLE);
 	__u64 id = bpf_get_current_pid_tgid();
@@ -171,19 +174,32 @@ static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct 
 
 	if (!r)
 		return;
-	rec_init_keys(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE, id >> 32, (__u32)id, who->start_ns);
-	r->value = cpu_value ? cpu_value : ctx->sample_period;
+	rec_init_keys(&r->hdr, l, CPU_REC_SAMPLE, sizeof(*r), CPU_CLASS_SAMPLE | SONDE_RF_IDENT, id >> 32, (__u32)id,
+		      who->start_ns);
+	ident_keys(&r->id, ident_image_number(id >> 32, who->start_ns, who->execs), who->cgroup_id, who->netns);
+	ident_go(&r->id, id >> 32, who->start_ns, false);
+	r->value = (cpu_value ? cpu_value : ctx->sample_period) * one_in;
 	r->wait_ns = 0;
 	r->cgroup_id = who->cgroup_id;
 	r->netns = who->netns;
 	r->state = r->pad = 0;
-	r->count = 1;
+	r->count = (__u16)one_in;
 	r->mode = (in_kernel(ctx) ? CPU_MODE_KERNEL : 0) | ((__u32)id ? 0 : CPU_MODE_IDLE) |
 		  (cpu_value ? 0 : CPU_MODE_EVENTS);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 	add_user_stack(ctx, r, (__u32)id && who->has_memory, add_kernel_stack(ctx, r));
 	if (!stack_copied(CPU_CLASS_SAMPLE, r->user_end, &at_ns) || !copy_record(l, CPU_CLASS_SAMPLE, at_ns))
-		emit(l, r);
+		emit(l, CPU_CLASS_SAMPLE, r);
+}
+
+/* Counts a sample that --max-cpu leaves out. */
+static __always_inline void leave_out(struct cpu_pace *p)
+{
+	struct sonde_ledger *l = ledger_seen(CPU_CLASS_SAMPLE);
+
+	keep_pace(p, bpf_ktime_get_ns());
+	if (l)
+		rec_sampled(l);
 }
 
 SEC("perf_event")
@@ -192,9 +208,14 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
 	const bool few = selects_process() || sonde_select_tree;	/* most samples may be of no use */
+	const __u32 one_in = cpu_sample_one_in;
 	struct sonde_ledger *l;
 	struct cpu_who who = { 0 };
 
+	if (p && one_in > 1 && p->turn++ & (one_in - 1)) {
+		leave_out(p);
+		return 0;
+	}
 	if (!few) {
 		who_is_it(&who);
 		if (tid)
@@ -210,7 +231,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	}
 	if (few)
 		who_is_it(&who);
-	take_sample(ctx, l, &who);
+	take_sample(ctx, l, &who, one_in);
 	return 0;
 }
 

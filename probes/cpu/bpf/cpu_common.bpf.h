@@ -11,6 +11,8 @@
 
 #include "bpf/compat.bpf.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/ident.bpf.h"
+#include "bpf/ident_go.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/cpu/bpf/cpu_state.bpf.h"
 #include "probes/cpu/cpu_wire.h"
@@ -41,13 +43,14 @@ static __always_inline __u32 task_netns(struct task_struct *task)
 	return net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
 }
 
-#define PF_KTHREAD 0x00200000
+#define PF_KTHREAD 0x00200000	/* include/linux/sched.h */
 
 /* The process of a sample. */
 struct cpu_who {
 	__u64 start_ns;		/* of the process, boot clock */
-	__u64 cgroup_id;
+	__u64 cgroup_id, execs;	/* execs: ident_image_number() */
 	__u32 netns;
+	__u32 flags;		/* PF_* */
 	bool has_memory;	/* not a kernel thread */
 };
 
@@ -68,12 +71,16 @@ static __always_inline void who_is_it(struct cpu_who *who)
 		who->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 		who->cgroup_id = bpf_get_current_cgroup_id();
 		who->netns = task_netns(task);
-		who->has_memory = !(BPF_CORE_READ(task, flags) & PF_KTHREAD);
+		who->flags = BPF_CORE_READ(task, flags);
+		who->has_memory = !(who->flags & PF_KTHREAD);
+		who->execs = BPF_CORE_READ(task, self_exec_id);
 		return;
 	}
 	task = bpf_get_current_task_btf();
 	spaces = task->nsproxy;
-	who->has_memory = !(task->flags & PF_KTHREAD);
+	who->flags = task->flags;
+	who->has_memory = !(who->flags & PF_KTHREAD);
+	who->execs = task->self_exec_id;
 	who->start_ns = task->group_leader->start_boottime;
 	who->netns = spaces ? net_inode(spaces->net_ns) : 0;
 	who->cgroup_id = bpf_get_current_cgroup_id();
@@ -89,9 +96,9 @@ static __always_inline bool select_current(__u32 tid)
 }
 
 /* Sends the record; its stacks determine its length. */
-static __always_inline void emit(struct sonde_ledger *l, struct cpu_sample_rec *r)
+static __always_inline void emit(struct sonde_ledger *l, __u32 class, struct cpu_sample_rec *r)
 {
-	__u32 len = sizeof(*r) + ((__u32)r->n_kern + r->n_user) * sizeof(__u64);
+	__u32 len = fixed_bytes(class) + ((__u32)r->n_kern + r->n_user) * sizeof(__u64);
 
 	barrier_var(len);
 	if (len > sizeof(*r) + SCRATCH_IPS * sizeof(__u64)) { /* impossible, but the verifier cannot prove it */

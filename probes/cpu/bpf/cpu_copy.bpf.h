@@ -46,7 +46,7 @@ static __always_inline bool copy_record(struct sonde_ledger *l, __u32 class, __u
 	if (!d)
 		return false;
 	r = (void *)d->rec;
-	len = sizeof(*r) + ((__u64)r->n_kern + r->n_user) * sizeof(__u64);
+	len = fixed_bytes(class) + ((__u64)r->n_kern + r->n_user) * sizeof(__u64);
 	barrier_var(len);	/* keep the check and the use in one register for old verifiers */
 	if (len > sizeof(*r) + SCRATCH_IPS * sizeof(__u64))
 		return false;

@@ -94,23 +94,24 @@ static __always_inline void regs_rest(struct cpu_walk *w, const __u64 *pt)
 
 #endif
 
-/*
- * The registers of the current task at kernel entry lie at the top of its kernel stack. They pass through the
- * scratch area: the program's stack has no room for both them and the steps.
- */
-static __always_inline bool regs_words(struct cpu_scratch *d)
+/* Address of the registers of the current task at kernel entry: the top of its kernel stack. */
+static __always_inline struct pt_regs *regs_at(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
+		return (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return (void *)(BPF_CORE_READ((struct task_struct___stack *)task, stack) + cpu_thread_bytes -
+			bpf_core_type_size(struct pt_regs___size));
+}
+
+/* The registers pass through the scratch area: the program's stack has no room for both them and the steps. */
+static __always_inline bool regs_words(struct cpu_scratch *d)
+{
 	__u64 *pt = d->words;
-	void *at;
 
 	_Static_assert(PT_WORDS <= SCRATCH_WORDS, "registers fit");
-	if (bpf_core_enum_value_exists(enum bpf_func_id___unwind, BPF_FUNC_task_pt_regs___unwind))
-		at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	else
-		at = BPF_CORE_READ((struct task_struct___stack *)task, stack) + cpu_thread_bytes -
-		     bpf_core_type_size(struct pt_regs___size);
-	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), at);
+	return !bpf_probe_read_kernel(pt, PT_WORDS * sizeof(*pt), regs_at());
 }
 
 #endif

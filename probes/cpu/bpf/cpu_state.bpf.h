@@ -131,7 +131,13 @@ struct cpu_unwind {
 
 /* The room after a record is a power of two of addresses, so an index can be masked. */
 #define SCRATCH_IPS 2048
-_Static_assert(CPU_KERN_MAX + CPU_USER_MAX <= SCRATCH_IPS, "a record has room for its stacks");
+_Static_assert(CPU_WAIT_WORDS + CPU_KERN_MAX + CPU_USER_MAX <= SCRATCH_IPS, "a record has room for its stacks");
+
+/* Bytes of a record before its addresses. */
+static __always_inline __u32 fixed_bytes(__u32 class)
+{
+	return sizeof(struct cpu_sample_rec) + (class == CPU_CLASS_SWITCH ? sizeof(struct cpu_wait) : 0);
+}
 
 /* Of one CPU and hook class: a class does not interrupt itself. The data of every walk is in the first page. */
 struct cpu_scratch {
@@ -143,6 +149,7 @@ struct cpu_scratch {
 	__u64 rec[sizeof(struct cpu_sample_rec) / 8];	/* a record; its addresses follow */
 	__u64 ips[SCRATCH_IPS];
 	__u64 node[MAPLE_WORDS] __attribute__((aligned(64)));
+	struct cpu_quota quota;
 	__u64 stack[(sizeof(struct cpu_copy_stack) + CPU_COPY_CHUNKS * CPU_COPY_CHUNK) / 8];
 	struct cpu_unwind_trace traces[1 << TRACE_SLOTS_SHIFT];
 	struct cpu_place_slot places[1 << PLACE_SLOTS_SHIFT] __attribute__((aligned(64)));

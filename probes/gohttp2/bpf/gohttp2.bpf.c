@@ -12,10 +12,11 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/plain.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_fields.bpf.h"
-#include "probes/gohttp2/bpf/gohttp2_send.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_serve.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_string_cache.bpf.h"
 
@@ -358,6 +359,8 @@ static __always_inline bool on_loopy(struct hit *h)
 		r->flags |= GOHTTP2_F_END_STREAM;
 	if (!side && !recall(h->s, h->l, conn.data))
 		take_origin(h, &conn, conn.data, GOHTTP2_CLIENT_CLOSE);
+	if (!side && gohttp2_serving)
+		request_written(h->s, arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 3));
 	h->s->fields.ptr = arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 3);
 	h->s->fields.len = arg(h->s, h->l, GOHTTP2_LOOPY_HEADERS, 4);
 	return true;
@@ -385,6 +388,8 @@ static __always_inline bool on_client_headers(struct hit *h)
 
 	h->s->rec.what = GOHTTP2_WHAT_HEADERS;
 	h->s->rec.side = GOHTTP2_SIDE_CLIENT;
+	if (gohttp2_serving)
+		is_shared(h->s, word_at(h->s->g, h->l->goid));
 	if (!take_key(h, member(arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 0), h->l->client_conn), &conn))
 		return false;
 	return take_meta(h, arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 1));
@@ -506,33 +511,6 @@ static __always_inline bool on_framer_data(struct hit *h)
 	return true;
 }
 
-#define PIECES_MAX 64		/* of a frame */
-
-struct pieces {
-	__u64 at;		/* the array */
-	__u64 bytes;
-};
-
-static long add_piece(__u32 i, struct pieces *p)
-{
-	p->bytes += (__u32)word_at(p->at + i * sizeof(struct gohttp2_slice), offsetof(struct gohttp2_slice, len));
-	return 0;
-}
-
-static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
-{
-	struct pieces p = { .at = at };
-
-	if (n > PIECES_MAX)
-		n = PIECES_MAX;
-	if (loops_there())
-		bpf_loop(n, add_piece, &p, 0);
-	else
-		for (__u32 i = 0; i < PIECES_MAX && i < n; i++)
-			add_piece(i, &p);
-	return (__u32)p.bytes;
-}
-
 /* Since gRPC 1.77: several pieces, each a slice. */
 static __always_inline bool on_write_data(struct hit *h)
 {
@@ -606,6 +584,8 @@ static __always_inline bool on_web_done(struct hit *h)
 
 	web(h, sc, GOHTTP2_SIDE_SERVER, GOHTTP2_WHAT_DONE);
 	h->s->rec.stream = u32_at(arg(h->s, h->l, GOHTTP2_WEB_DONE, 1), h->l->st_id);
+	if (gohttp2_serving)
+		stream_ends(h->s, sc, h->s->rec.stream);
 	return sc && h->s->rec.stream;
 }
 
@@ -651,6 +631,8 @@ static __always_inline bool on_webc_headers(struct hit *h)
 	__u64 cc = word_at(arg(h->s, h->l, GOHTTP2_WEBC_HEADERS, 0), h->l->rl_cc);
 
 	web(h, cc, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_HEADERS);
+	if (gohttp2_serving)
+		is_shared(h->s, word_at(h->s->g, h->l->goid));
 	return cc && take_meta(h, arg(h->s, h->l, GOHTTP2_WEBC_HEADERS, 1));
 }
 
@@ -696,6 +678,78 @@ static __always_inline bool on_close(struct hit *h, enum gohttp2_site site, __u8
 	return true;
 }
 
+/* ---- client calls that fail before they are sent ---- */
+
+struct begun_key {
+	__u64 g;
+	__u32 tgid, pad;
+};
+
+struct begun {
+	struct gohttp2_string method;	/* in the program */
+	__u64 ts_ns;
+};
+
+/* The call that a goroutine makes: it cannot make two at once. Successful calls leave theirs to the next one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct begun_key);
+	__type(value, struct begun);
+} gohttp2_begun SEC(".maps");
+
+static __always_inline void on_call(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
+{
+	struct begun_key key = { .g = s->g, .tgid = s->tgid };
+	struct begun b = { .method = { arg(s, l, GOHTTP2_CALL, 0), arg(s, l, GOHTTP2_CALL, 1) },
+			   .ts_ns = bpf_ktime_get_boot_ns() };
+
+	bpf_map_update_elem(&gohttp2_begun, &key, &b, BPF_ANY);
+}
+
+#define STATUS_UNKNOWN 2	/* of gRPC: an error without a status */
+
+/* Status and message of an error: *status.Error points to the message, or to a struct that does. */
+static __always_inline void take_status(struct hit *h, const struct gohttp2_iface *err)
+{
+	const struct gohttp2_layout *l = h->l;
+	__u64 status = 0;
+
+	h->s->rec.code = STATUS_UNKNOWN;
+	if (iface_type(err) != l->status_type || !l->status_type)
+		return;
+	if (l->error_e != GOHTTP2_NO_OFF)
+		status = word_at(err->data, l->error_e);
+	else
+		status = word_at(word_at(err->data, l->error_s), l->status_s);
+	if (!status || l->status_code == GOHTTP2_NO_OFF)
+		return;
+	h->s->rec.code = u32_at(status, l->status_code);
+	add_string(h->s, GOHTTP2_H_GRPC_MESSAGE, member(status, l->status_message));
+}
+
+/* False for a call that did not fail. */
+static __always_inline bool on_call_failed(struct hit *h)
+{
+	struct begun_key key = { .g = h->s->g, .tgid = h->s->tgid };
+	struct gohttp2_frame_rec *r = &h->s->rec;
+	struct gohttp2_iface err = { arg(h->s, h->l, GOHTTP2_CALL_FAILED, 0),
+				     arg(h->s, h->l, GOHTTP2_CALL_FAILED, 1) };
+	struct begun *b = err.itab ? bpf_map_lookup_elem(&gohttp2_begun, &key) : NULL;
+
+	h->not_ours = !b;
+	if (!b)
+		return false;
+	r->what = GOHTTP2_WHAT_UNSENT;
+	r->side = GOHTTP2_SIDE_CLIENT;
+	r->flags = GOHTTP2_F_SENT;
+	r->conn = b->ts_ns;
+	take_goroutine(h);
+	add_value(h->s, GOHTTP2_H_PATH, 0, b->method.ptr, b->method.len);
+	take_status(h, &err);
+	return true;
+}
+
 /* ---- one hit ---- */
 
 static __always_inline bool on_transport(struct hit *h, enum gohttp2_site site)
@@ -716,6 +770,7 @@ static __always_inline bool on_transport(struct hit *h, enum gohttp2_site site)
 	case GOHTTP2_CLIENT_DATA: return on_data(h, site, GOHTTP2_SIDE_CLIENT, member(t, l->client_conn));
 	case GOHTTP2_FRAMER_DATA: return on_framer_data(h);
 	case GOHTTP2_WRITE_DATA: return on_write_data(h);
+	case GOHTTP2_CALL_FAILED: return on_call_failed(h);
 	default:
 		return false;
 	}
@@ -745,12 +800,25 @@ static __always_inline bool on_web(struct hit *h, enum gohttp2_site site)
 	}
 }
 
-/* Start time of the process, read once per layout. */
-static __always_inline __u64 start_of(struct gohttp2_layout *l, const struct task_struct *task)
+/* A handler begins or ends, or a request is made. No frame. */
+static __always_inline void on_serve(const struct hit *h, enum gohttp2_site site)
 {
-	if (!l->start_ns)
-		l->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	return l->start_ns;
+	const struct gohttp2_layout *l = h->l;
+	__u64 t = arg(h->s, l, site, 0), stream = arg(h->s, l, site, 1);
+
+	if (site == GOHTTP2_CLIENT_FIELDS) {
+		request_made(h->s, l, t);
+	} else if (site == GOHTTP2_SERVED) {
+		handler_ends(h->s, l);
+	} else if (site == GOHTTP2_SERVE) {
+		if (l->server_stream != GOHTTP2_NO_OFF)
+			stream = word_at(stream, l->server_stream);
+		handler_begins(h->s, l, word_at(member(t, l->server_conn), sizeof(__u64)),
+			       u32_at(stream, l->stream_id));
+	} else {
+		stream = word_at(word_at(stream, l->rw_state), l->state_stream);
+		handler_begins(h->s, l, t, u32_at(stream, l->st_id));
+	}
 }
 
 /* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
@@ -780,20 +848,33 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 	h.s->start_ns = start_of(layout, task);
 	h.s->epoch = epoch_of(layout);
 	take_regs(h.s, regs);
-	if (site == GOHTTP2_LOOPY_HEADERS && send_answer(h.s, layout, l))
+	if (site == GOHTTP2_CALL) {
+		on_call(h.s, layout);
+		rec_filtered(l);
+		return 0;
+	}
+	if (site >= GOHTTP2_SERVE) {
+		if (gohttp2_serving)
+			on_serve(&h, site);
+		rec_filtered(l);
+		return 0;
+	}
+	if (site == GOHTTP2_LOOPY_HEADERS && bpf_preempt_disable && plain_there() &&
+	    gohttp2_send_answer(h.s, layout, l))
 		return 0;
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
+	h.s->caller = 0;
 	h.s->off = 0;
 	h.s->fields.len = 0;
 	if (gohttp2_payload)
 		__builtin_memset(h.s->pieces, 0, sizeof(h.s->pieces));
-	if (site >= GOHTTP2_WEB_FIRST ? on_web(&h, site) : on_transport(&h, site)) {
+	if (site >= GOHTTP2_WEB_FIRST && site < GOHTTP2_CALL ? on_web(&h, site) : on_transport(&h, site)) {
 		if (gohttp2_payload && h.s->rec.what == GOHTTP2_WHAT_DATA)
 			take_pieces(h.s);
 		if (h.map)
 			take_map(h.s, layout, h.map);
-		finish(h.s, layout, h.near, l);
+		gohttp2_send(h.s, layout, h.near, l, bpf_preempt_disable != NULL);
 	} else if (h.not_ours) {
 		rec_filtered(l);
 	} else {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * From a net.Conn in the program's memory to the kernel's socket: unwraps TLS and other wrappers, then looks up the
- * descriptor in the task's files. A connection that cannot be resolved counts as a miss, and its call has no peer.
+ * From a net.Conn in the program's memory to the kernel's socket: unwraps TLS and other wrappers by the table that
+ * src/gobin makes of the program's types, then looks up the descriptor in the task's files. A connection that leads
+ * to no socket counts as a miss with its type, and its call has no peer.
  *
  * gRPC's connections are cached, since the way from transport to socket takes ten reads; one goroutine handles all
  * requests of a connection. An entry is dropped when the transport closes, before the program can reuse the object's
@@ -12,40 +13,20 @@
 #ifndef GOHTTP2_CONNS_BPF_H
 #define GOHTTP2_CONNS_BPF_H
 
+#include "probes/gohttp2/bpf/gohttp2_file.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 
-#define S_IFMT 0170000
-#define S_IFSOCK 0140000
-#define UNWRAP_MAX 4
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct inode___gohttp2 {
-	unsigned short i_mode;
-};
-
 struct socket___gohttp2 {
+	struct file___gohttp2 *file;
 	struct sock *sk;
 };
 
-struct file___gohttp2 {
-	struct inode___gohttp2 *f_inode;
-	void *private_data;
-};
-
-struct fdtable___gohttp2 {
-	unsigned int max_fds;
-	struct file___gohttp2 **fd;
-};
-
-struct files_struct___gohttp2 {
-	struct fdtable___gohttp2 *fdt;
-};
-
-struct task_struct___gohttp2 {
-	struct files_struct___gohttp2 *files;
+struct sock___gohttp2 {
+	struct socket___gohttp2 *sk_socket;
 };
 
 #pragma clang attribute pop
@@ -60,42 +41,152 @@ static __always_inline __u64 iface_type(const struct gohttp2_iface *c)
 	return word_at(c->itab, 8);
 }
 
-/* Index of the wrapper of this type; -1 = none. */
-static __always_inline int wrapper_of(const struct gohttp2_layout *l, __u64 type)
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct gohttp2_type_key);
+	__type(value, struct gohttp2_conn_type);
+} gohttp2_conn_types UNIT_SHARED SEC(".maps");
+
+/* How often a type led to no socket. Type 0: it could not be read. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct gohttp2_type_key);
+	__type(value, __u64);
+} gohttp2_conn_ends UNIT_SHARED SEC(".maps");
+
+enum inside { INSIDE_NONE, INSIDE_CONN, INSIDE_FD, INSIDE_FAULT };
+
+static __always_inline struct gohttp2_type_key conn_key(const struct gohttp2_layout *l, __u64 type)
 {
-	for (int i = 0; i < GOHTTP2_WRAPPERS; i++)
-		if (l->wrapper_type[i] == type)
-			return i;
-	return -1;
+	return (struct gohttp2_type_key){ .type = type ? type - l->bias : 0, .module = l->module };
 }
 
-static __always_inline int conn_fd(struct gohttp2_layout *l, const struct gohttp2_iface *outer)
+/* The interface at @addr: INSIDE_NONE if it is nil, or if @maybe and its type is not in the table. */
+static __always_inline enum inside through_iface(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+						 __u64 addr, bool maybe)
 {
-	struct gohttp2_iface c = *outer;
-	__u64 type, netfd;
+	struct gohttp2_type_key key;
+	struct gohttp2_iface c;
+	__u64 type;
+
+	if (read_user(&c, sizeof(c), addr)) {
+		MISS(conn_inner);
+		return INSIDE_FAULT;
+	}
+	if (!c.itab || !c.data)
+		return INSIDE_NONE;
+	type = iface_type(&c);
+	key = conn_key(l, type);
+	if (maybe && !bpf_map_lookup_elem(&gohttp2_conn_types, &key))
+		return INSIDE_NONE;
+	s->conn_itab = c.itab;
+	s->conn_type = type;
+	s->conn = c.data;
+	return INSIDE_CONN;
+}
+
+static __always_inline enum inside through_pointer(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+						   const struct gohttp2_conn_type *t, __u32 way)
+{
+	__u64 to = t->direct ? s->conn : word_at(s->conn, t->off[way]);
+
+	if (!to)
+		return INSIDE_NONE;
+	s->conn = to;
+	if (t->how[way] == GOHTTP2_CONN_FD)
+		return INSIDE_FD;
+	s->conn_itab = 0;
+	s->conn_type = t->inner[way] + l->bias;
+	return INSIDE_CONN;
+}
+
+/* From the connection s->conn of type s->conn_type to the one inside, by the first way that is not nil. */
+static __noinline int step_inside(struct gohttp2_scratch *s, struct gohttp2_layout *l)
+{
+	struct gohttp2_type_key key = conn_key(l, s->conn_type);
+	const struct gohttp2_conn_type *t = bpf_map_lookup_elem(&gohttp2_conn_types, &key);
+	enum inside r = INSIDE_NONE;
+
+	if (!t)
+		return INSIDE_NONE;
+#pragma unroll
+	for (__u32 i = 0; i < GOHTTP2_CONN_WAYS; i++) {
+		__u8 how = t->how[i];
+
+		if (r != INSIDE_NONE || !how)
+			break;
+		if (how == GOHTTP2_CONN_FD && s->conn_itab && t->off[i] == l->conn_fd)
+			l->tcp_itab = s->conn_itab;
+		if (how == GOHTTP2_CONN_FD || how == GOHTTP2_CONN_POINTER)
+			r = through_pointer(s, l, t, i);
+		else
+			r = through_iface(s, l, s->conn + t->off[i], how == GOHTTP2_CONN_MAYBE);
+	}
+	return r;
+}
+
+static __always_inline void count_end(const struct gohttp2_scratch *s, const struct gohttp2_layout *l)
+{
+	struct gohttp2_type_key key = conn_key(l, s->conn_type);
+	__u64 *n = bpf_map_lookup_elem(&gohttp2_conn_ends, &key), one = 1;
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		bpf_map_update_elem(&gohttp2_conn_ends, &key, &one, BPF_ANY);
+}
+
+struct unwrap {
+	struct gohttp2_scratch *s;
+	struct gohttp2_layout *l;
+	int inside;	/* what the last step met */
+};
+
+static long unwrap_once(__u32 i, void *ctx)
+{
+	struct unwrap *u = ctx;
+
+	u->inside = step_inside(u->s, u->l);
+	return u->inside != INSIDE_CONN;
+}
+
+/* Unwraps s->conn down to its net.netFD. */
+static __noinline int unwrap_conn(struct gohttp2_scratch *s, struct gohttp2_layout *l)
+{
+	struct unwrap u = { s, l, INSIDE_NONE };
+
+	if (loops_there())	/* the verifier walks one step in place of all */
+		bpf_loop(GOHTTP2_CONN_DEEP + 1, unwrap_once, &u, 0);
+	else
+		for (__u32 i = 0; i <= GOHTTP2_CONN_DEEP; i++)
+			if (unwrap_once(i, &u))
+				break;
+	if (u.inside == INSIDE_NONE || u.inside == INSIDE_CONN) {
+		MISS(conn_type);
+		count_end(s, l);
+	}
+	return u.inside == INSIDE_FD;
+}
+
+static __always_inline int conn_fd(struct gohttp2_scratch *s, struct gohttp2_layout *l,
+				   const struct gohttp2_iface *outer)
+{
+	__u64 netfd;
 	__s32 fd = -1;
 
-	for (int i = 0; i <= UNWRAP_MAX; i++) {
-		int w;
-
-		if (c.itab == l->tcp_itab && c.itab)
-			break;
-		type = iface_type(&c);
-		if (type && type == l->tcp_type)
-			l->tcp_itab = c.itab;
-		if (type && (type == l->tcp_type || type == l->unix_type))
-			break;
-		w = type ? wrapper_of(l, type) : -1;
-		if (w < 0 || i == UNWRAP_MAX) {
-			MISS(conn_type);
+	if (outer->itab && outer->itab == l->tcp_itab) {
+		netfd = word_at(outer->data, l->conn_fd);
+	} else {
+		s->conn_itab = outer->itab;
+		s->conn_type = iface_type(outer);
+		s->conn = outer->data;
+		if (!unwrap_conn(s, l))
 			return -1;
-		}
-		if (read_user(&c, sizeof(c), c.data + l->wrapper_conn[w & (GOHTTP2_WRAPPERS - 1)])) {
-			MISS(conn_inner);
-			return -1;
-		}
+		netfd = s->conn;
 	}
-	netfd = word_at(c.data, l->conn_fd);
 	if (!netfd || read_user(&fd, sizeof(fd), netfd + l->sysfd))
 		MISS(fd);
 	return fd;
@@ -103,16 +194,10 @@ static __always_inline int conn_fd(struct gohttp2_layout *l, const struct gohttp
 
 static __always_inline struct sock *task_sock(__u32 fd)
 {
-	struct task_struct___gohttp2 *task = (void *)bpf_get_current_task();
-	struct fdtable___gohttp2 *fdt = BPF_CORE_READ(task, files, fdt);
-	struct file___gohttp2 **slots, *file = NULL;
+	struct file___gohttp2 *file = file_of_fd(fd);
 	struct socket___gohttp2 *socket;
 
-	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
-		return NULL;
-	slots = BPF_CORE_READ(fdt, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if (!file || !file_is(file, S_IFSOCK))
 		return NULL;
 	socket = BPF_CORE_READ(file, private_data);
 	return BPF_CORE_READ(socket, sk);
@@ -153,8 +238,16 @@ static __always_inline __u32 sock_ports(const struct gohttp2_scratch *s)
 	return (__u32)SOCK(s, __u16, skc_num) << 16 | SOCK(s, __u16, skc_dport);
 }
 
-/* Fills the record from s->sock. */
-static __always_inline void take_sock(struct gohttp2_scratch *s, __u32 netns)
+/* The key of a socket without a cookie, as in identity blocks: the number of its inode. 0 = it is closed. */
+static __always_inline __u64 inode_key(const void *sk)
+{
+	__u64 ino = BPF_CORE_READ((const struct sock___gohttp2 *)sk, sk_socket, file, f_inode, i_ino);
+
+	return ino ? SONDE_ID_SOCK_INODE | ino : 0;
+}
+
+/* Fills the record from s->sock, which holds the start of @sk. */
+static __always_inline void take_sock(struct gohttp2_scratch *s, const void *sk, __u32 netns)
 {
 	struct gohttp2_frame_rec *r = &s->rec;
 	__u16 family = SOCK(s, __u16, skc_family);
@@ -174,6 +267,8 @@ static __always_inline void take_sock(struct gohttp2_scratch *s, __u32 netns)
 		unmap(r);
 	} else if (family == AF_UNIX) {
 		r->family = AF_UNIX;
+		if (!r->cookie)
+			r->cookie = inode_key(sk);
 		r->lport = r->rport = 0;
 	} else {
 		return;
@@ -189,7 +284,7 @@ static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, s
 	const struct net *net;
 	struct sock *sk;
 
-	r->fd = conn_fd(l, conn);
+	r->fd = conn_fd(s, l, conn);
 	if (r->fd < 0)
 		return NULL;
 	sk = task_sock(r->fd);
@@ -200,7 +295,7 @@ static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, s
 	if (!read_sock(s, sk))
 		return NULL;
 	net = (const struct net *)SOCK(s, __u64, skc_net);
-	take_sock(s, BPF_CORE_READ(net, ns.inum));
+	take_sock(s, sk, BPF_CORE_READ(net, ns.inum));
 	return sk;
 }
 
@@ -226,7 +321,7 @@ struct {
 	__uint(max_entries, 4096);
 	__type(key, struct gohttp2_object);
 	__type(value, struct gohttp2_known);
-} gohttp2_conns SEC(".maps");
+} gohttp2_conns UNIT_SHARED SEC(".maps");
 
 #define NEAR_SLOTS 16		/* a power of two */
 
@@ -246,7 +341,7 @@ struct {
 	__uint(max_entries, NEAR_SLOTS);
 	__type(key, __u32);
 	__type(value, struct gohttp2_near);
-} gohttp2_near SEC(".maps");
+} gohttp2_near UNIT_SHARED SEC(".maps");
 
 /* NULL if another hit could interrupt. */
 static __always_inline struct gohttp2_near *near_at(__u64 addr)
@@ -263,7 +358,8 @@ static __always_inline bool is_near(struct gohttp2_scratch *s, const struct goht
 	if (n->addr != addr || n->g != s->g || n->born != l->born || n->tgid != s->tgid || n->closed != l->closed ||
 	    !read_sock(s, (void *)n->sk) || sock_ports(s) != n->ports)
 		return false;
-	n->rec.cookie = SOCK(s, __u64, skc_cookie);
+	if (SOCK(s, __u64, skc_cookie))
+		n->rec.cookie = SOCK(s, __u64, skc_cookie);
 	return true;
 }
 
@@ -304,7 +400,7 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 	r->goid = k->goid;
 	r->parent_goid = k->parent_goid;
 	r->fd = k->fd;
-	take_sock(s, k->netns);
+	take_sock(s, (const void *)k->sk, k->netns);
 	if (*(volatile __u64 *)&k->addr != addr)
 		return false;
 	if (n) {
@@ -373,7 +469,7 @@ struct {
 	__uint(max_entries, 4096);
 	__type(key, struct gohttp2_object);
 	__type(value, struct gohttp2_web_conn);
-} gohttp2_framers SEC(".maps");
+} gohttp2_framers UNIT_SHARED SEC(".maps");
 
 /* Updated with each request, so that memory reused for another connection's Framer maps to that connection. */
 static __always_inline void remember_framer(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
@@ -393,5 +489,21 @@ static __always_inline const struct gohttp2_web_conn *conn_of_framer(const struc
 
 	return bpf_map_lookup_elem(&gohttp2_framers, &key);
 }
+
+/* ---- gohttp2_send.bpf.c ---- */
+
+/*
+ * Reads the headers of a frame and sends its record. @n: origin that a request still lacks, NULL = complete. @alone:
+ * preemption is off, so records that fit go to the plain ring, which needs no call into the kernel.
+ */
+int gohttp2_send(struct gohttp2_scratch *s, struct gohttp2_layout *layout, const struct gohttp2_near *n,
+		 struct sonde_ledger *l, bool alone) __hidden;
+
+/*
+ * Response headers of gRPC's server when no header of them is wanted: reads nothing and writes the record in place,
+ * in the plain ring. False if this shortcut does not apply.
+ */
+bool gohttp2_send_answer(const struct gohttp2_scratch *s, const struct gohttp2_layout *layout,
+			 struct sonde_ledger *l) __hidden;
 
 #endif

@@ -275,14 +275,15 @@ struct {
 	__uint(max_entries, AGAIN_SLOTS);
 	__type(key, __u32);
 	__type(value, struct gohttp2_header_cache);
-} gohttp2_header_cache SEC(".maps");
+} gohttp2_header_cache UNIT_SHARED SEC(".maps");
 
 /*
- * May the headers in s->hf be cached? Not where preemption cannot be disabled; the verifier then skips the cache.
+ * May the headers in s->hf be cached? Not where preemption cannot be disabled (@alone); the verifier then skips the
+ * cache.
  */
-static __always_inline bool may_repeat(const struct gohttp2_scratch *s, __u32 n)
+static __always_inline bool may_repeat(const struct gohttp2_scratch *s, __u32 n, bool alone)
 {
-	return bpf_preempt_disable && s->epoch && s->fields.ptr && !s->off && n <= AGAIN_HEADERS &&
+	return alone && s->epoch && s->fields.ptr && !s->off && n <= AGAIN_HEADERS &&
 	       !(s->rec.flags & GOHTTP2_F_WEB);
 }
 
@@ -471,7 +472,7 @@ static __always_inline void walk_fields(struct gohttp2_scratch *s, struct gohttp
  * Returns the cache entry that holds the fields, or NULL if they are in s->data.
  */
 static __always_inline const struct gohttp2_header_cache *take_fields(struct gohttp2_scratch *s,
-								      struct gohttp2_layout *l)
+								      struct gohttp2_layout *l, bool alone)
 {
 	struct gohttp2_header_cache *again = NULL;
 	__u64 print = 0, n = s->fields.len;
@@ -496,7 +497,7 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 		MISS(fields);
 		return NULL;
 	}
-	if (may_repeat(s, have)) {
+	if (may_repeat(s, have, alone)) {
 		print = print_of(s);
 		again = again_at(print);
 		if (again)

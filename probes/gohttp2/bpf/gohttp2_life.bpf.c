@@ -3,6 +3,7 @@
  * Processes that start and end. A program whose file is already watched gets its layout here, before its first
  * instruction; user space receives a record of every exec and inspects files that are new.
  */
+#include "bpf/go_http2.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -16,6 +17,10 @@ struct inode___life {
 
 struct mm_struct___life {
 	unsigned long start_code;
+};
+
+struct linux_binprm___life {
+	const char *interp;	/* file that is executed; `filename` may be a script */
 };
 
 #pragma clang attribute pop
@@ -37,15 +42,6 @@ struct {
 	__type(value, struct gohttp2_layout);
 } gohttp2_linked SEC(".maps");
 
-/* Processes that have a layout; the value is the module without its lowest bit. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u32);
-} gohttp2_tgids SEC(".maps");
-
 /* A layout does not fit on the BPF stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -56,14 +52,11 @@ struct {
 
 static __always_inline void move_layout(struct gohttp2_layout *l, __u64 bias)
 {
-	l->tcp_type += l->tcp_type ? bias : 0;
-	l->unix_type += l->unix_type ? bias : 0;
 	l->bufw_type += l->bufw_type ? bias : 0;
+	l->status_type += l->status_type ? bias : 0;
 	l->fixed_lo += bias;
 	l->fixed_hi += bias;
-#pragma unroll
-	for (int i = 0; i < GOHTTP2_WRAPPERS; i++)
-		l->wrapper_type[i] += l->wrapper_type[i] ? bias : 0;
+	l->bias = bias;
 }
 
 static __always_inline bool give_layout(__u32 tgid, __u32 module, __u64 bias)
@@ -87,7 +80,7 @@ static __always_inline bool give_layout(__u32 tgid, __u32 module, __u64 bias)
 
 static __always_inline void forget(__u32 tgid)
 {
-	__u32 *module = bpf_map_lookup_elem(&gohttp2_tgids, &tgid);
+	__u32 *module = bpf_map_lookup_elem(&sonde_go_http2, &tgid);
 	struct gohttp2_key key = { .tgid = tgid };
 
 	if (!module)
@@ -96,7 +89,7 @@ static __always_inline void forget(__u32 tgid)
 	bpf_map_delete_elem(&gohttp2_layouts, &key);
 	key.module |= 1;
 	bpf_map_delete_elem(&gohttp2_layouts, &key);
-	bpf_map_delete_elem(&gohttp2_tgids, &tgid);
+	bpf_map_delete_elem(&sonde_go_http2, &tgid);
 }
 
 /* Gives the process its layouts if its file is watched. */
@@ -116,7 +109,7 @@ static __always_inline bool adopt(__u32 tgid, const struct gohttp2_file_key *fil
 	if (!give_layout(tgid, module, bias))
 		return false;
 	give_layout(tgid, module | 1, bias);
-	if (bpf_map_update_elem(&gohttp2_tgids, &tgid, &module, BPF_ANY))
+	if (bpf_map_update_elem(&sonde_go_http2, &tgid, &module, BPF_ANY))
 		MISS(tgid);
 	return true;
 }
@@ -127,7 +120,7 @@ int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_b
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct inode *inode = bprm->file->f_inode;
 	struct gohttp2_file_key file = { .ino = inode->i_ino, .dev = inode->i_sb->s_dev };
-	struct gohttp2_exec_rec *rec;
+	struct gohttp2_start_rec *rec;
 	struct sonde_ledger *l;
 	bool known;
 
@@ -142,11 +135,20 @@ int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_b
 	rec = rec_reserve(l, LANE_LIFE, sizeof(*rec));
 	if (!rec)
 		return 0;
-	rec_init(&rec->hdr, l, GOHTTP2_REC_EXEC, sizeof(*rec), GOHTTP2_CLASS_LIFE);
+	rec_init(&rec->hdr, l, GOHTTP2_REC_START, sizeof(*rec), GOHTTP2_CLASS_LIFE);
 	rec->ino = file.ino;
 	rec->dev = file.dev;
 	rec->known = known;
-	rec_submit(l, LANE_LIFE, rec);
+	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	rec->pad = 0;
+	__builtin_memset(rec->path, 0, sizeof(rec->path));
+	if (!known)	/* the program may have ended when user space opens its file */
+		bpf_probe_read_kernel_str(rec->path, sizeof(rec->path),
+					  BPF_CORE_READ((struct linux_binprm___life *)bprm, interp));
+	if (known)
+		rec_submit(l, LANE_LIFE, rec);
+	else	/* its calls are missed until the file is watched */
+		rec_submit_now(l, rec);
 	return 0;
 }
 
@@ -157,7 +159,7 @@ int BPF_PROG(gohttp2_exit, struct task_struct *task)
 	struct sonde_ledger *l;
 	struct sonde_rec *rec;
 
-	if (BPF_CORE_READ(task, signal, live.counter) || !bpf_map_lookup_elem(&gohttp2_tgids, &tgid))
+	if (BPF_CORE_READ(task, signal, live.counter) || !bpf_map_lookup_elem(&sonde_go_http2, &tgid))
 		return 0;
 	forget(tgid);
 	l = ledger_seen(GOHTTP2_CLASS_LIFE);

@@ -71,6 +71,9 @@ struct gohttp2_scratch {
 	__u32 wanted;			/* bit n: enum gohttp2_header n is wanted */
 	__u32 tgid, tid;
 	__u64 start_ns;			/* of the process */
+	__u64 conn, conn_type, conn_itab; /* being unwrapped: object, dynamic type, itab or 0 */
+	__u64 caller;			/* call that the goroutine of a client's request serves; 0 = none */
+	__u32 caller_how, pad;		/* SONDE_HOW_* */
 	__u64 epoch;			/* of the string cache (gohttp2_string_cache.bpf.h); 0 = do not cache */
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
 	__u8 group[328]; /* of a map */
@@ -163,6 +166,14 @@ static __always_inline bool is_selected(struct gohttp2_layout *l, __u32 tgid)
 	return select_comm_and_cgroup() && select_tree(tgid);
 }
 
+/* Start time of the process, read once per layout. */
+static __always_inline __u64 start_of(struct gohttp2_layout *l, const struct task_struct *task)
+{
+	if (!l->start_ns)
+		l->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	return l->start_ns;
+}
+
 /* ---- memory of the program ---- */
 
 static __always_inline long read_user(void *dst, __u32 size, __u64 addr)
@@ -225,6 +236,35 @@ struct walk {
 static __always_inline bool loops_there(void)
 {
 	return bpf_core_enum_value_exists(enum bpf_func_id___loop, BPF_FUNC_loop___loop);
+}
+
+/* ---- pieces of a DATA frame ---- */
+
+#define PIECES_MAX 64		/* of a frame */
+
+struct pieces {
+	__u64 at;		/* the array */
+	__u64 bytes;
+};
+
+static long add_piece(__u32 i, struct pieces *p)
+{
+	p->bytes += (__u32)word_at(p->at + i * sizeof(struct gohttp2_slice), offsetof(struct gohttp2_slice, len));
+	return 0;
+}
+
+static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
+{
+	struct pieces p = { .at = at };
+
+	if (n > PIECES_MAX)
+		n = PIECES_MAX;
+	if (loops_there())
+		bpf_loop(n, add_piece, &p, 0);
+	else
+		for (__u32 i = 0; i < PIECES_MAX && i < n; i++)
+			add_piece(i, &p);
+	return (__u32)p.bytes;
 }
 
 /* ---- arguments ---- */

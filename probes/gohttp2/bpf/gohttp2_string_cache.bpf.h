@@ -32,7 +32,7 @@ struct {
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct gohttp2_string_cache);
-} gohttp2_string_cache SEC(".maps");
+} gohttp2_string_cache UNIT_SHARED SEC(".maps");
 
 /* Memory of the process is not reused while the epoch stays the same. 0 = unknown. */
 static __always_inline __u64 epoch_of(const struct gohttp2_layout *l)

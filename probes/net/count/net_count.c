@@ -218,6 +218,14 @@ static int on_interval(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
+#define LEAD 16u	/* a report comes 1 / LEAD of the interval before a multiple of it (boot clock) */
+
+/* Time to the first report: readers with such intervals find one in each. */
+static uint64_t first_ns(uint64_t interval_ns)
+{
+	return interval_ns - (clock_boot_ns() + interval_ns / LEAD) % interval_ns;
+}
+
 int net_count_start(struct net_counts *c, struct err *err)
 {
 	const struct net_conf *conf = c->p->conf;
@@ -226,7 +234,7 @@ int net_count_start(struct net_counts *c, struct err *err)
 
 	c->reported_ns = clock_boot_ns();
 	if (interval && c->p->loop)
-		r = loop_add_timer(c->p->loop, interval, interval, on_interval, c, &c->timer);
+		r = loop_add_timer(c->p->loop, first_ns(interval), interval, on_interval, c, &c->timer);
 	if (c->timer)
 		loop_name(c->timer, "counters");
 	return r < 0 ? err_errno(err, r, "cannot report counters at intervals") : 0;

@@ -25,6 +25,7 @@
 static const struct xlat_val kind_vals[] = {
 	{ NET_COUNT_PASS, "pass" }, { NET_COUNT_DROP, "drop" }, { NET_COUNT_XDP, "xdp" }, { NET_COUNT_REST, "rest" },
 	{ NET_COUNT_FORWARD, "forward" }, { NET_COUNT_DROPPED, "dropped" }, { NET_COUNT_POLICY, "policy" },
+	{ NET_COUNT_REFUSED, "refused" },
 };
 _Static_assert(ARRAY_SIZE(kind_vals) == NET_COUNT__MAX - 1, "each kind has a name");
 static const struct xlat kind_xlat = { .name = "count_kind", .vals = kind_vals, .n = ARRAY_SIZE(kind_vals) };
@@ -83,6 +84,8 @@ static const char *reason_name(const struct event *ev)
 		return xlat_name(&kind_xlat, b->reason);
 	if (b->kind == NET_COUNT_POLICY)
 		return event_names_get(ev->names, SONDE_NAME_POLICY_RULE, b->location << 32 | b->reason);
+	if (b->kind == NET_COUNT_REFUSED)
+		return xlat_name(&net_refused_xlat, b->reason);
 	return event_names_get(ev->names, b->kind == NET_COUNT_XDP ? SONDE_NAME_XDP_ACTION : SONDE_NAME_DROP_REASON,
 			       b->reason);
 }
@@ -103,7 +106,7 @@ static int get_reason(const struct event *ev, struct value *ret)
 	if (name)
 		return get_str(name, strlen(name), ret);
 	*ret = (struct value){ .kind = VAL_UINT, .u = b->reason & ~SONDE_FOREIGN_REASON };
-	if (b->kind < NET_COUNT_FORWARD)
+	if (b->kind < NET_COUNT_FORWARD || b->kind == NET_COUNT_REFUSED)
 		ret->u = b->reason;
 	return 0;
 }
@@ -151,7 +154,7 @@ static int count_get(const struct event *ev, const struct field *f, struct value
 
 static const struct field count_fields[] = {
 	ROW(kind, "count.kind", FIELD_ENUM,
-	    "pass, drop, xdp, rest (the table was full); of another datapath "
+	    "pass, drop, xdp, refused, rest (the table was full); of another datapath "
 	    "forward, dropped",
 	    .xlat = &kind_xlat, .flags = FIELD_LABEL),
 	GET_ROW(GET_REASON, "count.reason", "drop reason, or a point of another datapath's own"),

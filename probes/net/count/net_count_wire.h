@@ -17,7 +17,8 @@
 #define NET_COUNT_FORWARD 5	/* of another datapath: forwarded, or at a point of that datapath's own */
 #define NET_COUNT_DROPPED 6	/* of another datapath: dropped */
 #define NET_COUNT_POLICY 7	/* a rule decided: reason is its line, location the generation of the file */
-#define NET_COUNT__MAX 8
+#define NET_COUNT_REFUSED 8	/* connections that listeners refused: reason is NET_REFUSED_* */
+#define NET_COUNT__MAX 9
 
 #define NET_COUNT_DIR_SERVICE 3 /* beside NET_DIR_*: of a service, which has no direction */
 

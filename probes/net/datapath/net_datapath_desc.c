@@ -111,6 +111,7 @@ static void put_client_text(const struct event *ev, struct buf *out)
 	const struct section *s = event_section(ev, SEC_NOTIFY);
 	const struct cilium_print o = { .verbose = 1 };
 	struct cilium_payload p = { 0 };
+	const size_t from = out->len;
 	uint32_t len = 0;
 
 	p.data = net_datapath_event_bytes(ev, &len);
@@ -120,7 +121,7 @@ static void put_client_text(const struct event *ev, struct buf *out)
 	p.cpu = ((const struct sec_notify *)s->data)->cpu;
 	p.type = ((const struct sec_notify *)s->data)->type;
 	cilium_print(&p, &o, out);
-	if (out->len && out->data[out->len - 1] == '\n')
+	if (out->len > from && out->data[out->len - 1] == '\n')
 		out->len--;
 }
 
@@ -276,7 +277,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 		buf_add_char(out, ')');
 	}
 	put_summary(ev, out);
-	net_text_put_owner(ev, b->owner_by, out);
+	net_text_put_owner(ev, out);
 	buf_add_char(out, '\n');
 	put_packet(ev, o, out);
 	return buf_error(out);

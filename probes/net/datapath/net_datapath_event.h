@@ -23,7 +23,7 @@ struct net_datapath_event_event {
 	uint8_t kind, code;	/* type and subtype */
 	uint8_t hook;		/* NET_SOCK_*, for our own events */
 	uint8_t own;		/* policy: by a rule file of ours, and the next fields are set */
-	uint8_t owner_by;
+	uint8_t pad;
 	uint32_t ifindex;
 	uint64_t rule;		/* key of SONDE_NAME_POLICY_RULE */
 };

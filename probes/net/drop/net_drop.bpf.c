@@ -8,60 +8,15 @@
  */
 #include "bpf/kernel.h"
 
-#include "bpf/pktfilter.bpf.h"
 #include "probes/net/count/net_count.bpf.h"
 #include "probes/net/flow/net_flow_direction.bpf.h"
+#include "probes/net/packet/net_select.bpf.h"
 #include "probes/net/packet/net_skb.bpf.h"
 
 #define DROP_REASONS 256	/* of the kernel's core; subsystems number from 65536 up */
 
 /* 1 = not a drop. */
 const volatile __u8 drop_normal[DROP_REASONS];
-
-/*
- * --interface: names and prefixes (a literal includes its NUL), also for devices of which the skb kept only the
- * number.
- */
-const volatile bool drop_select_ifaces;
-
-struct drop_iface {
-	__u32 prefix_bits;
-	char name[16];
-};
-
-struct drop_ifindex {
-	__u32 netns, ifindex;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1); /* set at run time */
-	__type(key, struct drop_iface);
-	__type(value, __u8);
-} drop_ifaces SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct drop_ifindex);
-	__type(value, __u8);
-} inst_net_wanted SEC(".maps");
-
-static __always_inline bool select_iface(const struct net_skb *k)
-{
-	struct drop_ifindex number = { .netns = k->netns, .ifindex = k->ifindex };
-	struct drop_iface name = { .prefix_bits = sizeof(name.name) * 8 };
-
-	if (!drop_select_ifaces)
-		return true;
-	if (!k->dev)
-		return bpf_map_lookup_elem(&inst_net_wanted, &number) != NULL;
-	if (bpf_probe_read_kernel(name.name, sizeof(name.name), k->dev->name))
-		return false;
-	return bpf_map_lookup_elem(&drop_ifaces, &name) != NULL;
-}
 
 /*
  * Functions that free a closed socket's queue, and similar ones. The location identifies these frees on kernels
@@ -89,10 +44,10 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
  */
 const volatile __u64 drop_ping_start, drop_ping_end;
 
-static __always_inline bool is_delivered_echo(__u64 location, const struct net_rec *r, const struct sonde_owner *o)
+static __always_inline bool is_delivered_echo(__u64 location, const struct net_ends *ends)
 {
-	return location >= drop_ping_start && location < drop_ping_end && o &&
-	       (r->owner_by == NET_OWNER_TUPLE || r->owner_by == NET_OWNER_LISTENER);
+	return location >= drop_ping_start && location < drop_ping_end && ends->owner.known && !ends->owner.foreign &&
+	       ends->owner.how != SONDE_HOW_SKB;
 }
 
 /* Ranges of ip_forward() and ip6_forward(), and their reason for a packet without hops left. */
@@ -140,52 +95,66 @@ static __always_inline __u64 sk_cookie(struct sock *sk)
 	return sk ? sk->__sk_common.skc_cookie.counter : 0;
 }
 
-static __always_inline bool is_inet(struct sock *sk)
-{
-	__u16 family = sk ? sk->__sk_common.skc_family : 0;
-
-	return family == AF_INET || family == AF_INET6;
-}
-
 /*
  * A packet found bad when it is read (UDP checksums) has lost device and namespace, but its reader is running. The
  * task's namespace counts as the packet's only if a socket of that very process receives packets for this address
  * there.
  */
-static __always_inline struct sonde_owner *owner_by_reader(struct net_scratch *s)
+static __always_inline void receiver_by_reader(struct net_scratch *s, struct net_end *e)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct sonde_owner *proc = NULL;
 
 	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
-	if (!s->received.netns ||
-	    !(owner_exact(&s->rec, &s->received, &proc) || owner_bound(&s->rec, &s->received, true, &proc)))
-		return NULL;
-	if (!proc || proc->tgid != bpf_get_current_pid_tgid() >> 32) {
-		s->rec.cookie = 0;
-		return NULL;
-	}
-	s->skb.netns = s->received.netns;
-	return proc;
+	if (!s->received.netns || !(end_exact(e, &s->received, SONDE_HOW_TUPLE) || end_bound(e, &s->received, true)))
+		return;
+	if (!e->proc || e->proc->tgid != bpf_get_current_pid_tgid() >> 32)
+		*e = (struct net_end){};
+	else
+		s->skb.netns = s->received.netns;
 }
 
-static __always_inline struct sonde_owner *find_owner(struct sk_buff *skb, struct sock *rx_sk,
-						      struct net_scratch *s)
+/* The sender by the packet's socket. */
+static __always_inline bool sender_by_socket(struct net_end *e, struct sock *sk, __u32 netns)
 {
-	struct sock *sk = skb->sk; /* once, and first: the verifier spends long on each path to it */
-	bool is_ip = scratch_tuples(s, s->skb.link, s->skb.netns);
-	struct sonde_owner *proc = NULL;
+	__u16 family = sk ? BPF_CORE_READ(sk, __sk_common.skc_family) : 0;
 
-	if (owner_from_cookie(&s->rec, sk_cookie(rx_sk), NET_OWNER_RX_SK, &proc) && proc)
-		return proc;
-	if (is_inet(sk) && owner_from_cookie(&s->rec, sk_cookie(sk), NET_OWNER_SKB_SK, &proc) && proc)
-		return proc;
-	if (!is_ip)
-		return NULL;
-	if (!s->skb.netns)
-		return owner_by_reader(s);
-	return owner_by_packet(s, skb_is_local(skb, bpf_ntohs(skb->protocol)) ||
-					  skb_is_for_device(&s->skb, &s->sent));
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	return end_set(e, BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), SONDE_HOW_SKB,
+		       net_inode_probed(BPF_CORE_READ(sk, __sk_common.skc_net.net)) != netns) &&
+	       e->known;
+}
+
+/*
+ * The ends of the packet in this CPU's scratch: the receiver that the kernel names, else the sender by its socket,
+ * else both by addresses. A function of its own to the verifier, which takes longest for these look-ups. @skb: the
+ * address of a struct sk_buff.
+ */
+__noinline int drop_ends(__u64 addr, __u64 rx_cookie)
+{
+	struct sk_buff *skb = (struct sk_buff *)addr;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_end sender = {}, receiver = {};
+	struct net_ends ends;
+	bool by_socket, is_ip;
+
+	if (!s)
+		return 0;
+	is_ip = scratch_tuples(s->skb.link, s->skb.netns);
+	by_socket = sender_by_socket(&sender, BPF_CORE_READ(skb, sk), s->skb.netns);
+	if ((!end_set(&receiver, rx_cookie, SONDE_HOW_STORAGE, false) || !receiver.known) && is_ip) {
+		if (!s->skb.netns)
+			receiver_by_reader(s, &receiver);
+		else
+			receiver_by_tuple(&receiver, s, skb_is_local(skb, bpf_ntohs(BPF_CORE_READ(skb, protocol))) ||
+						       skb_is_for_device(&s->skb, &s->sent));
+		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s, skb))
+			sender_by_tuple(&sender, s);
+	}
+	ends_order(&ends, &sender, &receiver, by_socket && receiver.how != SONDE_HOW_STORAGE);
+	ends_keep(s, &ends);
+	return 0;
 }
 
 static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
@@ -193,7 +162,7 @@ static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
 {
 	struct net_device *out = k->out;
 
-	r->netns = k->netns;
+	r->netns = r->id.netns = k->netns;
 	r->ifindex = k->ifindex;
 	r->reason = reason;
 	r->prog_id = 0;
@@ -250,18 +219,6 @@ lost: /* impossible, but the verifier does not know */
 	rec_lost(l, SONDE_LOST_COPY);
 }
 
-/* For the packet filter, a packet that cannot be located in its skb has no bytes. */
-static __always_inline int filter(struct sk_buff *skb, const struct net_skb *k)
-{
-	const struct pktfilter_packet p = {
-		.skb = skb, .start = skb->head + k->start, .linear = k->link ? k->linear_len : 0,
-		.len = k->link ? k->orig_len : 0, .link = k->link, .tagged = k->tagged,
-		.vlan_proto = skb->vlan_proto, .vlan_tci = skb->vlan_tci,
-	};
-
-	return pktfilter_skb(&p);
-}
-
 /* True: the drop is counted and not reported. */
 static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64 location,
 				       __u32 reason)
@@ -279,22 +236,31 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 /* With flow counting on, looks up the packet in the flow table of its namespace. */
 const volatile bool drop_turns;
 
-static __always_inline void count_turn(struct net_scratch *s, struct sk_buff *skb, __u32 reason)
+/* As drop_ends(). */
+__noinline int drop_turn(__u64 addr, __u32 reason)
 {
-	__u32 netns = s->skb.netns, ifindex = s->skb.ifindex;
-	void *table = bpf_map_lookup_elem(&net_flow_direction_tables, &netns);
+	struct sk_buff *skb = (struct sk_buff *)addr;
+	__u32 cpu = bpf_get_smp_processor_id(), netns, ifindex;
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
 	struct net_flow_direction *turn;
 	struct sonde_tuple origin;
+	void *table;
 
-	if (!table || !s->sent.family || s->is_error)
-		return;
+	if (!s || !s->sent.family || s->is_error)
+		return 0;
+	netns = s->skb.netns;
+	ifindex = s->skb.ifindex;
+	table = bpf_map_lookup_elem(&net_flow_direction_tables, &netns);
+	if (!table)
+		return 0;
 	turn = turn_find(table, skb, &s->sent, ifindex);
 	if (!turn && turn_origin(skb, &s->sent, &origin))
 		turn = turn_find(table, skb, &origin, ifindex);
 	if (!turn)
-		return;
+		return 0;
 	__sync_fetch_and_add(&turn->dropped, 1);
 	turn->reason = reason;
+	return 0;
 }
 
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
@@ -303,27 +269,28 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_skb *k = &s->skb;
 	struct net_rec *r = &s->rec;
 	__u32 full_reason = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
-	struct sonde_owner *o;
+	struct net_ends ends;
 
 	fill_packet(r, skb, k);
-	o = find_owner(skb, rx_sk, s);
-	if (is_delivered_echo(((__u64 *)ctx)[1], r, o)) {
+	drop_ends((__u64)skb, sk_cookie(rx_sk));
+	ends_kept(s, &ends);
+	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
 		return;
 	}
 	if (drop_turns)
-		count_turn(s, skb, full_reason);
-	if (!select_netns(k->netns) || !select_iface(k)) {
+		drop_turn((__u64)skb, full_reason);
+	if (!select_netns(k->netns) || !skb_select_iface(k)) {
 		rec_filtered(l);
 		return;
 	}
-	if (!owner_pass(l, o))
+	if (!owner_pass(l, ends.owner.proc))
 		return;
 	if (net_counting && count_drop(k, r->orig_len, ((__u64 *)ctx)[1], reason))
 		return;
 	if (!rate_pass(l, NET_KIND_DROP))
 		return;
-	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), o);
+	rec_begin(r, l, NET_EV_DROP, rec_flags(NET_CLASS_DROP, k->verdict, r->cap_len < r->orig_len), &ends);
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
 	fill_rec(r, skb, k, full_reason);
@@ -334,7 +301,7 @@ static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct ne
 				    struct sock *rx_sk, __u32 reason)
 {
 	skb_examine(skb, rx_sk, &s->skb);
-	s->skb.verdict = filter(skb, &s->skb);
+	s->skb.verdict = skb_filter(skb, &s->skb);
 	if (s->skb.verdict == PKTFILTER_REJECT)
 		rec_filtered(l);
 	else

@@ -57,13 +57,7 @@ static const struct reason_enum { const char *module, *name, *prefix; } reason_e
 
 int net_drop_args(struct probe_env *env)
 {
-	int id = probe_env_btf_find(env, "btf_trace_kfree_skb", BTF_KIND_TYPEDEF);
-	const struct btf *btf = probe_env_btf(env);
-	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
-
-	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* pointer */
-	t = t ? btf__type_by_id(btf, t->type) : NULL;	/* function; its first parameter is the tracer's */
-	return t && btf_is_func_proto(t) ? btf_vlen(t) - 1 : 0;
+	return net_setup_tp_args(env, "btf_trace_kfree_skb");
 }
 
 static const struct btf_type *find_reasons(struct probe_env *env, const struct btf *btf)
@@ -200,26 +194,6 @@ int net_drop_names(struct probe_env *env)
 	return r;
 }
 
-/* ---- --interface ---- */
-
-static int no_op(void *ctx, const char name[static 16], uint32_t bits)
-{
-	(void)ctx;
-	(void)name;
-	(void)bits;
-	return 0;
-}
-
-static int add_prefix(void *ctx, const char name[static 16], uint32_t bits)
-{
-	struct { uint32_t bits; char name[16]; } key = { .bits = bits };
-	const struct net_drop *d = ctx;
-	const uint8_t one = 1;
-
-	memcpy(key.name, name, sizeof(key.name));
-	return bpf_map_update_elem(bpf_map__fd(d->skel->maps.drop_ifaces), &key, &one, BPF_ANY) < 0 ? -errno : 0;
-}
-
 /* ---- life ---- */
 
 void net_drop_close(struct net_drop *d)
@@ -271,17 +245,14 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	left = coop_leave(coop);
 	d->skel->rodata->net_read_frags = frags_readable(btf);
 	coop_return(coop, left);
-	d->skel->rodata->drop_select_ifaces = s->ifaces.len && net_setup_prefixes(s, no_op, NULL);
 	d->skel->rodata->drop_turns = s->flows;
-	r = bpf_map__set_max_entries(d->skel->maps.drop_ifaces, (uint32_t)s->ifaces.len + 1);
-	if (r >= 0)
-		r = net_setup_turns(s, d->skel->maps.net_flow_direction_tables);
+	r = net_setup_turns(s, d->skel->maps.net_flow_direction_tables);
 	if (r >= 0)
 		r = net_setup_apply(s, p, d->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, d->skel->obj, err);
-	if (r >= 0 && !net_setup_prefixes(s, add_prefix, d) && d->skel->rodata->drop_select_ifaces)
-		r = err_set(err, -ENOMEM, "cannot pass the interface selection to the kernel");
+	if (r >= 0)
+		r = net_setup_ifaces(s, d->skel->obj, err);
 	if (r >= 0)
 		r = probe_env_watch(p->env, d->prog, p->instance);
 	if (r < 0)

@@ -35,9 +35,9 @@ static __always_inline int exception(struct net_device *dev, struct bpf_prog *pr
 	if (!rate_pass(l, NET_KIND_XDP))
 		return 0;
 	__builtin_memset(&r, 0, sizeof(r));
-	rec_init_keys(&r.hdr, l, NET_EV_XDP, sizeof(r), NET_CLASS_XDP, 0, 0, 0);
+	rec_init_keys(&r.hdr, l, NET_EV_XDP, sizeof(r), NET_CLASS_XDP | SONDE_RF_IDENT, 0, 0, 0);
 	rec_set_task(&r);
-	r.netns = dev_netns(dev);
+	r.netns = r.id.netns = dev_netns(dev);
 	r.ifindex = dev->ifindex;
 	r.reason = action;
 	r.prog_id = prog->aux->id;

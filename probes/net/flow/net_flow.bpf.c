@@ -14,6 +14,7 @@
 #include "probes/net/dns/net_dns_wire.h"
 #include "probes/net/flow/net_flow_packet.bpf.h"
 #include "probes/net/flow/net_flow_table_wire.h"
+#include "probes/net/packet/net_group.bpf.h"
 #include "probes/net/packet/net_load.bpf.h"
 #include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
@@ -32,13 +33,16 @@ const volatile __u64 net_flow_interval_ns = 5000000000ULL;
 const volatile __u32 net_flow_dns = 1;
 const volatile __u32 net_flow_short = 1; /* slots are in use */
 
-/* Not an LRU: evictions would lose flows silently. A flow that finds no room is counted as lost. */
+/*
+ * Not an LRU: evictions would lose flows silently. A flow that finds no room is counted as lost. Sizes instead of
+ * types, as in net_flow_direction_tables: 6.1 refuses an inner map with types where the template has none.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536);
-	__type(key, struct net_flow_key);
-	__type(value, struct net_flow_entry);
+	__uint(key_size, sizeof(struct net_flow_key));
+	__uint(value_size, sizeof(struct net_flow_entry));
 } net_flows SEC(".maps");
 
 /* ---- owner, route, connection tracking: asked for reports only ---- */
@@ -69,48 +73,75 @@ static __always_inline void tuple_of(struct sonde_tuple *t, const struct net_flo
 	__builtin_memcpy(t->raddr, remote->addr, 16);
 }
 
-/*
- * Sets the end of the owner: the sender of the current packet if it carries a socket, else the end that owner_into()
- * queried.
- */
-static __always_inline void set_end(struct net_flow_entry *f, const struct net_scratch *s, bool received, __u8 way)
+/* The end that the packet's socket belongs to. */
+static __always_inline bool end_by_socket(struct __sk_buff *skb, struct net_end *sender, struct net_end *receiver,
+					  __u8 way)
 {
-	bool back = s->rec.owner_by == NET_OWNER_SKB_SK ? way == NET_WAY_BACK : received;
+	struct net_end e = {};
 
-	f->forward.owns = !back;
-	f->back.owns = back;
+	if (!end_set(&e, bpf_get_socket_cookie(skb), SONDE_HOW_SKB, false) || !e.known)
+		return false;
+	if (way == NET_WAY_BACK)
+		*receiver = e;
+	else
+		*sender = e;
+	return true;
+}
+
+/*
+ * Both ends of the forward direction; @way: of the packet. The local end takes precedence: an incoming packet may
+ * still carry the socket of its sender, behind a veth.
+ */
+static __always_inline void find_ends(struct __sk_buff *skb, const struct net_flow_entry *f, struct net_scratch *s,
+				      __u8 way, struct net_ends *ret)
+{
+	struct net_end sender = {}, receiver = {};
+
+	if (f->dir == NET_DIR_IN) {
+		receiver_by_tuple(&receiver, s, false);
+		receiver_of_group(skb, s, &receiver);
+	}
+	if (!receiver.known || receiver.foreign) {
+		if (!end_by_socket(skb, &sender, &receiver, way) &&
+		    !(way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT && sender_by_translation(&sender, s, skb)))
+			sender_by_tuple(&sender, s);
+		if (!sender.known && !receiver.known)
+			receiver_by_tuple(&receiver, s, false);
+	}
+	ends_order(ret, &sender, &receiver, f->dir == NET_DIR_OUT);
 }
 
 /* The process at the local end; @way: of the packet. */
 static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_entry *f, struct net_scratch *s,
 				       __u8 way)
 {
-	bool received = false;
-	struct sonde_owner *o = NULL;
+	struct net_ends ends;
+	struct sonde_owner *o;
 
-	s->rec.cookie = 0;
-	s->rec.owner_by = NET_OWNER_NONE;
 	s->is_error = false;
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
-	/*
-	 * an incoming packet may still carry the socket of its sender, behind a veth: the local end takes precedence
-	 */
-	if (f->dir == NET_DIR_IN &&
-	    (owner_exact(&s->rec, &s->received, &o) || owner_bound(&s->rec, &s->received, false, &o)) && o)
-		received = true;
-	else if (!owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &o) || !o)
-		o = f->dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
-	f->cookie = s->rec.cookie;
+	find_ends(skb, f, s, way, &ends);
+	o = ends.owner.proc;
+	if (!o && f->owner_tgid)
+		return;
+	f->cookie = ends.owner.cookie;
+	f->owner = NET_FLOW_HOW | ends.owner.how | (ends.owner.foreign ? NET_FLOW_FOREIGN : 0);
 	f->refused = selects_process();
 	if (!o)
 		return;
 	f->refused = is_excluded(o->tgid) || !select_owner(o->tgid, o->comm, o->cgroup_id);
-	f->owner_by = s->rec.owner_by;
-	set_end(f, s, received, way);
+	f->forward.owns = ends.end == NET_END_SENDER;
+	f->back.owns = !f->forward.owns;
 	f->owner_tgid = o->tgid;
 	f->owner_start_ns = o->start_ns;
 	f->cgroup_id = o->cgroup_id;
+}
+
+/* The process of a listener is the owner only until the connection has a user. */
+static __always_inline bool owner_is_final(const struct net_flow_entry *f)
+{
+	return f->owner_tgid && (f->owner & NET_FLOW_HOW_MASK) != SONDE_HOW_LISTENER;
 }
 
 static __always_inline void query_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
@@ -468,7 +499,6 @@ static __always_inline void slot_begin(struct net_flow_entry *f, __u32 ifindex)
 /* Room for one more of each per CPU: too large for the stack. */
 struct net_flow_room {
 	struct flow_packet packet; /* the current one; here the verifier does not track its contents */
-	__u8 any;		/* forget() */
 	struct net_flow_entry first;
 	struct net_flow_rec rec;
 	struct {
@@ -491,16 +521,6 @@ static __always_inline struct net_flow_room *room_of_cpu(void)
 	return bpf_map_lookup_elem(&net_flow_rooms, &zero);
 }
 
-/*
- * Returns @value through memory, so that the verifier forgets its range and walks the following code once, not once
- * per value.
- */
-static __always_inline __u8 forget(struct net_flow_room *room, __u8 value)
-{
-	*(volatile __u8 *)&room->any = value;
-	return *(volatile __u8 *)&room->any;
-}
-
 /* ---- reports ---- */
 
 /* @f: the state to report; it is copied. */
@@ -518,7 +538,11 @@ static __always_inline void emit_flow(const struct net_flow_entry *f, const stru
 		return;
 	}
 	point = bpf_map_lookup_elem(&net_points, &ifindex);
-	rec_init_keys(&r->hdr, l, NET_EV_FLOW, sizeof(*r), NET_CLASS_FLOW, f->owner_tgid, 0, f->owner_start_ns);
+	rec_init_keys(&r->hdr, l, NET_EV_FLOW, sizeof(*r), NET_CLASS_FLOW | SONDE_RF_IDENT, f->owner_tgid, 0,
+		      f->owner_start_ns);
+	ident_keys(&r->id, 0, f->cgroup_id, net_want_netns);
+	r->id.sock = f->cookie;
+	r->id.owner_how = f->owner & NET_FLOW_HOW_MASK;
 	r->netns = net_want_netns;
 	r->ifindex = ifindex;
 	r->why = why;
@@ -608,24 +632,26 @@ static __always_inline void flow_begin(struct net_flow_entry *f, const struct fl
 	flow_ends(f, &p->key, p->swapped);
 }
 
-static __always_inline void report(struct __sk_buff *skb, struct net_flow_entry *f, const struct flow_packet *p,
-				   __u8 why, __u8 way, __u64 now)
+/*
+ * Reports the flow of the packet in this CPU's room. A function of its own to the verifier, which walks it once, not
+ * once per way to it; kernels before 5.12 pass numbers and the context only, so it looks up the flow again.
+ */
+__noinline int flow_report(struct __sk_buff *skb, __u32 why, __u32 way)
 {
 	struct net_flow_room *room = room_of_cpu();
+	struct net_flow_entry *f = room ? bpf_map_lookup_elem(&net_flows, &room->packet.key) : NULL;
 
-	if (!room)
-		return;
-	why = forget(room, why);
-	way = forget(room, way);
-	f->reported_ns = now;
+	if (!f)
+		return 0;
 	f->forward.reported_flags = f->forward.tcp_flags;
 	f->back.reported_flags = f->back.tcp_flags;
-	if (!f->owner_tgid)
+	if (!owner_is_final(f))
 		query_owner(skb, f, way);
 	if (why == NET_FLOW_NEW)
 		query_route(skb, f);
 	query_conntrack(skb, QUERY_FROM_TC, f);
-	emit_flow(f, p, &room->rec, why, way);
+	emit_flow(f, &room->packet, &room->rec, why, way);
+	return 0;
 }
 
 static __always_inline void flow_lost(__u32 cause)
@@ -690,11 +716,12 @@ static __always_inline void emit_dns(struct __sk_buff *skb, const struct flow_pa
 	if (!room || !p->l4_off || skb->len < off + NET_DNS_MIN)
 		return;
 	r = &room->dns.rec;
-	if (len > NET_DNS_MAX)
-		len = NET_DNS_MAX;
 	l = ledger_seen(NET_CLASS_FLOW);
 	if (!l)
 		return;
+	barrier_var(len);	/* bounded next to its use: older verifiers forget the bounds of a spilled number */
+	if (len > NET_DNS_MAX)
+		len = NET_DNS_MAX;
 	if (len < NET_DNS_MIN || bpf_skb_load_bytes(skb, off, room->dns.data, len)) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
@@ -723,8 +750,10 @@ static __always_inline void flow_turn(struct __sk_buff *skb, struct net_flow_ent
 	if (!forward && is_dns(p))
 		emit_dns(skb, p);
 	why = reason(f, w, now);
-	if (why)
-		report(skb, f, p, why, forward ? NET_WAY_FORWARD : NET_WAY_BACK, now);
+	if (!why)
+		return;
+	f->reported_ns = now;
+	flow_report(skb, why, forward ? NET_WAY_FORWARD : NET_WAY_BACK);
 }
 
 /* DNS answers take the slow path one by one. */

@@ -228,8 +228,10 @@ static void slots_free(const struct net_flows *f, const struct net_flow_entry *e
 static void report(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
 {
 	struct net_flow_rec r = {
-		.hdr = { .type = NET_EV_FLOW, .instance = f->p->instance, .flags = NET_CLASS_FLOW,
+		.hdr = { .type = NET_EV_FLOW, .instance = f->p->instance, .flags = NET_CLASS_FLOW | SONDE_RF_IDENT,
 			 .tgid = flow->owner_tgid, .start_ns = flow->owner_start_ns },
+		.id = { .cgroup_id = flow->cgroup_id, .sock = flow->cookie, .netns = f->netns,
+			.owner_how = flow->owner & NET_FLOW_HOW_MASK },
 		.netns = f->netns, .ifindex = key->ifindex, .why = why, .point = NET_POINT_NONE, .flow = *flow,
 	};
 

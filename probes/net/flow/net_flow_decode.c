@@ -11,9 +11,11 @@
 #include "base/cursor.h"
 #include "event/decode.h"
 #include "event/event.h"
+#include "probes/net/net_decode_1.h"
 #include "probes/net/net_event.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
+#include "probes/net/net_1_wire.h"
 
 #define REC_BEFORE_TURNS (offsetof(struct net_flow_rec, flow) + offsetof(struct net_flow, turn))
 #define TCP_FIN 1
@@ -58,6 +60,11 @@ uint64_t net_event_flow_id(uint32_t netns, uint32_t ifindex, const struct net_fl
 }
 
 /* Fate of the packets of a direction: dropped if none is known to have passed. */
+static bool is_foreign(const struct net_flow *f)
+{
+	return f->owner & NET_FLOW_HOW ? f->owner & NET_FLOW_FOREIGN : f->owner == NET_OWNER_1_REMOTE_TUPLE;
+}
+
 static void set_turn(struct net_flow_event *b, const struct net_flow_direction *t)
 {
 	b->dropped = t->dropped;
@@ -100,15 +107,15 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 		.dir = !way		      ? f->dir
 		       : f->dir == NET_DIR_IN ? NET_DIR_OUT
 					      : NET_DIR_IN,
-		.owner_by = f->owner_by,
+		.owner_foreign = is_foreign(f),
 		.tcp_flags = w->tcp_flags,
 		.tcp_state = tcp_state(f),
 		.ct = f->ct,
 		.offloaded = f->offloaded,
 		.nat = f->nat,
-		.owner_end = w->owns		 ? 1
-			     : f->way[!way].owns ? 2
-						 : 0,
+		.owner_end = w->owns		 ? NET_END_SENDER
+			     : f->way[!way].owns ? NET_END_RECEIVER
+						 : NET_END_UNKNOWN,
 	};
 	set_turn(b, &f->turn[way]);
 	if (!way && f->out_ifindex)
@@ -132,6 +139,7 @@ static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigne
 	k->netns = r->netns;
 	k->cookie = f->cookie;
 	k->cgroup_id = f->cgroup_id;
+	k->owner_how = f->owner & NET_FLOW_HOW ? f->owner & NET_FLOW_HOW_MASK : net_decode_1_how(f->owner);
 	k->conn.proto = f->proto;
 	set_ip(&k->conn.saddr, f->family, src->addr);
 	set_ip(&k->conn.daddr, f->family, dst->addr);

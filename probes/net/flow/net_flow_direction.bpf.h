@@ -10,13 +10,6 @@
 #include "probes/net/flow/net_flow_packet.bpf.h"
 #include "probes/net/packet/net_skb.bpf.h"
 
-struct sk_buff___nfct {
-	unsigned long _nfct;	/* struct nf_conn *, and three bits of enum ip_conntrack_info */
-} __attribute__((preserve_access_index));
-
-#define NFCT_BITS 7UL
-#define NFCT_IS_REPLY 3
-
 /* Namespaces whose flows are counted; filled before programs are attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
@@ -56,36 +49,20 @@ static __always_inline struct net_flow_direction *turn_at(void *table, const str
 static __always_inline struct net_flow_direction *turn_find(void *table, const struct sk_buff *skb,
 							    const struct sonde_tuple *t, __u32 ifindex)
 {
-	bool in = (__u32)skb->skb_iif == ifindex;
+	bool in = (__u32)BPF_CORE_READ(skb, skb_iif) == ifindex;
 	struct net_flow_direction *turn = turn_at(table, t, ifindex, in ? NET_DIR_IN : NET_DIR_OUT);
 
 	return turn ?: turn_at(table, t, ifindex, in ? NET_DIR_OUT : NET_DIR_IN);
 }
 
-static __always_inline void turn_addr(__u8 *to, const union nf_inet_addr *addr, __u8 family)
-{
-	bpf_probe_read_kernel(to, family == 4 ? 4 : 16, addr);
-}
-
 /* The packet's tuple before connection tracking translated it. False: the packet is not tracked. */
 static __always_inline bool turn_origin(struct sk_buff *skb, const struct sonde_tuple *now, struct sonde_tuple *ret)
 {
-	const struct nf_conntrack_tuple *t;
-	unsigned long nfct;
+	unsigned long nfct = flow_nfct(skb);
 
-	if (!bpf_core_field_exists(struct sk_buff___nfct, _nfct))
+	if (!nfct)
 		return false;
-	nfct = BPF_CORE_READ((struct sk_buff___nfct *)skb, _nfct);
-	if (!(nfct & ~NFCT_BITS))
-		return false;
-	t = &((const struct nf_conn *)(nfct & ~NFCT_BITS))->tuplehash[(nfct & NFCT_BITS) >= NFCT_IS_REPLY].tuple;
-	__builtin_memset(ret, 0, sizeof(*ret));
-	ret->family = now->family;
-	ret->proto = now->proto;
-	turn_addr(ret->laddr, &t->src.u3, now->family);
-	turn_addr(ret->raddr, &t->dst.u3, now->family);
-	ret->lport = bpf_ntohs(BPF_CORE_READ(t, src.u.all));
-	ret->rport = bpf_ntohs(BPF_CORE_READ(t, dst.u.all));
+	flow_origin(nfct, now, ret);
 	return true;
 }
 

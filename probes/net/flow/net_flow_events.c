@@ -37,9 +37,6 @@ static const struct xlat_val ct_vals[] = {
 };
 static const struct xlat ct_xlat = { .name = "conntrack", .vals = ct_vals, .n = ARRAY_SIZE(ct_vals) };
 
-static const struct xlat_val end_vals[] = { { 1, "src" }, { 2, "dst" } };
-static const struct xlat end_xlat = { .name = "owner_end", .vals = end_vals, .n = ARRAY_SIZE(end_vals) };
-
 enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, GET_FIRST, GET_LAST, GET_POINT };
 
 #define ROW(member, name_, kind_, doc_, ...) \
@@ -105,9 +102,10 @@ static const struct field flow_fields[] = {
 	ROW(next_hop, "route.next_hop", FIELD_IP, "where it goes on, by the routing table", .flags = FIELD_OPTIONAL),
 	ROW(out_ifindex, "route.iface", FIELD_IFACE, "and out of which interface", .flags = FIELD_OPTIONAL,
 	    .key = "route_iface"),
-	ROW(owner_by, "owner.by", FIELD_ENUM, "source of the process at the local end", .xlat = &net_owner_xlat,
-	    .key = "owner_by"),
-	ROW(owner_end, "owner.end", FIELD_ENUM, "which end that process is: src, dst", .xlat = &end_xlat,
+	ROW(owner_foreign, "owner.foreign", FIELD_BOOL,
+	    "the process's socket is in another network namespace than the flow", .flags = FIELD_OPTIONAL,
+	    .key = "owner_foreign"),
+	ROW(owner_end, "owner.end", FIELD_ENUM, "which end that process is: src, dst", .xlat = &net_end_xlat,
 	    .flags = FIELD_OPTIONAL, .key = "owner_end"),
 	VALUE_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"),
 	VALUE_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination by DNS, if an answer with it was seen"),
@@ -285,7 +283,7 @@ static int flow_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, " rtt %.3f ms", (double)b->rtt_ns / 1e6);
 	put_turn(ev, out);
 	put_nat(ev, out);
-	net_text_put_owner(ev, b->owner_by, out);
+	net_text_put_owner(ev, out);
 	buf_printf(out, "  flow 0x%llx\n", (unsigned long long)b->id);
 	if (o->verbose)
 		put_details(ev, out);

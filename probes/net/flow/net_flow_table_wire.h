@@ -29,7 +29,7 @@ struct net_flow_half {
 /* Value of the map net_flows; fields as in struct net_flow. */
 struct net_flow_entry {
 	__u64 reported_ns, closed_ns; /* each packet reads the first line */
-	__u8 dir, family, proto, nat, ct, offloaded, owner_by, refused;
+	__u8 dir, family, proto, nat, ct, offloaded, owner, refused;
 	struct net_flow_end src, dst;
 	__u64 cookie, cgroup_id;
 	struct net_flow_half forward;
@@ -79,7 +79,7 @@ static inline void net_flow_of(const struct net_flow_entry *e, struct net_flow *
 	ret->family = e->family;
 	ret->proto = e->proto;
 	ret->dir = e->dir;
-	ret->owner_by = e->owner_by;
+	ret->owner = e->owner;
 	ret->ct = e->ct;
 	ret->offloaded = e->offloaded;
 	ret->nat = e->nat;

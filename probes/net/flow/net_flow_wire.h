@@ -6,6 +6,7 @@
 #ifndef NET_FLOW_WIRE_H
 #define NET_FLOW_WIRE_H
 
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
 #define NET_EV_FLOW SONDE_EV(2, 4) /* report of a flow */
@@ -64,6 +65,10 @@ struct net_flow_direction {
 };
 
 /* The state of a flow in a record; net_flow_table_wire.h has its layout in the map. */
+#define NET_FLOW_HOW 0x40
+#define NET_FLOW_HOW_MASK 0x3f
+#define NET_FLOW_FOREIGN 0x80	/* the owner's socket is in another namespace */
+
 struct net_flow {
 	__u64 first_ns, last_ns, reported_ns, closed_ns; /* CLOCK_BOOTTIME; 0 = not yet */
 	struct net_flow_way way[2];
@@ -79,7 +84,7 @@ struct net_flow {
 	__u8 next_hop[16];
 	__u8 family, proto;
 	__u8 dir;		/* NET_DIR_* of the forward direction at this interface */
-	__u8 owner_by;		/* NET_OWNER_* */
+	__u8 owner;		/* NET_FLOW_HOW | SONDE_HOW_* | NET_FLOW_FOREIGN; older recordings: NET_OWNER_* */
 	__u8 ct;		/* NET_CT_* */
 	__u8 offloaded;		/* connection tracking offloaded it to hardware or to a flow table */
 	__u8 nat;		/* nat_src and nat_dst are filled */
@@ -89,6 +94,7 @@ struct net_flow {
 
 struct net_flow_rec {
 	struct sonde_rec hdr;	/* of the owner */
+	struct sonde_ident id;
 	__u32 netns, ifindex;
 	__u8 why;		/* NET_FLOW_* */
 	__u8 way;		/* NET_WAY_* of the packet that caused it */
@@ -115,7 +121,7 @@ struct net_flow_key {
 _Static_assert(sizeof(struct net_flow_way) == 32, "net_flow_way is ABI");
 _Static_assert(sizeof(struct net_flow) == 32 + 64 + 24 + 16 + 96 + 16 + 8 + 32, "net_flow is ABI");
 _Static_assert(__builtin_offsetof(struct net_flow, turn) == 256, "older records end there");
-_Static_assert(sizeof(struct net_flow_rec) == 40 + 16 + 288, "net_flow_rec is ABI");
+_Static_assert(sizeof(struct net_flow_rec) == 40 + 64 + 16 + 288, "net_flow_rec is ABI");
 _Static_assert(sizeof(struct net_flow_key) == 44, "no hole in the key");
 #endif
 

@@ -9,8 +9,10 @@
 #include "probes/net/flow/net_flow_direction.bpf.h"
 
 /* Connected sockets fed recently, by the last bits of their cookies: most packets end here. */
+#define FEED_HEAD_BYTES 48	/* options of IPv4, or ports behind IPv6 */
+
 #define FED_SLOTS 256
-#define FED_TICKS 64	/* jiffies, so 64 to 640 ms: less than TUPLE_FEED_NS, which then decides */
+#define FED_TICKS 64	/* jiffies, so 64 to 640 ms: less than FLOW_FEED_NS, which then decides */
 
 struct fed {
 	__u64 cookie;
@@ -58,42 +60,82 @@ static __always_inline bool is_redirected(struct sk_buff *skb)
 	return skb->skb_iif && bpf_core_field_exists(s->redirected) && BPF_CORE_READ_BITFIELD(s, redirected);
 }
 
+/* Too large for the stack. Softirqs are off at the hook: no other packet uses it meanwhile. */
+struct feed_scratch {
+	__u8 head[NET_HEAD_BYTES];
+	struct sonde_tuple tuple, origin;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct feed_scratch);
+} feed_scratch SEC(".maps");
+
+/* False without an IP header, and for errors about other flows. */
+static __always_inline bool read_tuple(struct sk_buff *skb, __u32 netns, struct feed_scratch *s)
+{
+	bool turned;
+
+	__builtin_memset(s->head, 0, NET_HEAD_BYTES);
+	return !bpf_probe_read_kernel(s->head, FEED_HEAD_BYTES, skb->head + skb->network_header) &&
+	       head_tuple(s->head, SONDE_LINK_RAW, netns, &s->tuple, &turned) && !turned;
+}
+
+/* A forwarded packet that connection tracking translated: the tuple it came with leads to its sender. */
+static __always_inline void feed_translated(struct sk_buff *skb, struct feed_scratch *s)
+{
+	unsigned long nfct = flow_nfct(skb);
+	const struct nf_conn *ct = (const struct nf_conn *)(nfct & ~NFCT_BITS);
+	struct net_end e = {};
+
+	if (!nfct || !(BPF_CORE_READ(ct, status) & (IPS_SRC_NAT | IPS_DST_NAT)))
+		return;
+	if (!read_tuple(skb, dev_netns(skb->dev), s))
+		return;
+	flow_origin(nfct, &s->tuple, &s->origin);
+	if (end_exact(&e, &s->origin, SONDE_HOW_CONNTRACK) || end_remote(&e, &s->origin, SONDE_HOW_CONNTRACK))
+		sender_set(&s->tuple, e.cookie);
+}
+
+static __always_inline void feed_sender(struct sk_buff *skb, struct sock *sk, struct feed_scratch *s)
+{
+	__u64 cookie = sk->__sk_common.skc_cookie.counter, now;
+	struct sonde_owner *owner;
+	__u32 netns;
+
+	if (!cookie || fed_lately(sk, cookie))
+		return;
+	netns = sk_netns(sk);
+	owner = owner_by_cookie(cookie);
+	if (!netns || netns == net_want_netns || !owner)
+		return;
+	now = bpf_ktime_get_ns();
+	/* a connected socket has one tuple: the packet itself need not be read */
+	if (sk->__sk_common.skc_dport && now - owner->fed_ns < FLOW_FEED_NS)
+		return;
+	if (read_tuple(skb, netns, s) && flow_feed_due(owner, flow_hash(&s->tuple), now))
+		sender_set(&s->tuple, cookie);
+}
+
 /* void (skb) */
 SEC("tp_btf/net_dev_queue")
 int feed_tuple(__u64 *ctx)
 {
 	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 	struct sock *sk = skb->sk;
-	struct sonde_owner *owner;
-	struct sonde_tuple t;
-	bool turned;
-	__u8 head[NET_HEAD_BYTES];
-	__u64 cookie, now;
-	__u32 netns;
+	__u32 zero = 0;
+	struct feed_scratch *s = bpf_map_lookup_elem(&feed_scratch, &zero);
 
+	if (!s)
+		return 0;
 	if (feed_turns && is_redirected(skb))
-		turn_redirected(skb, skb->skb_iif, head, &t);
-	if (!sk)
-		return 0;
-	cookie = sk->__sk_common.skc_cookie.counter;
-	if (!cookie || fed_lately(sk, cookie))
-		return 0;
-	netns = sk_netns(sk);
-	owner = owner_by_cookie(cookie);
-	if (!netns || netns == net_want_netns || !owner)
-		return 0;
-	now = bpf_ktime_get_ns();
-	/* a connected socket has one tuple: the packet itself need not be read */
-	if (sk->__sk_common.skc_dport && now - owner->fed_ns < TUPLE_FEED_NS)
-		return 0;
-	__builtin_memset(head, 0, sizeof(head));
-	if (bpf_probe_read_kernel(head, 48, skb->head + skb->network_header))
-		return 0;
-	if (!head_tuple(head, SONDE_LINK_RAW, netns, &t, &turned) || turned)
-		return 0;
-	if (!tuple_feed_due(owner, tuple_hash(&t), now))
-		return 0;
-	sender_set(&t, cookie);
+		turn_redirected(skb, skb->skb_iif, s->head, &s->tuple);
+	if (sk)
+		feed_sender(skb, sk, s);
+	else if (skb->skb_iif)
+		feed_translated(skb, s);
 	return 0;
 }
 

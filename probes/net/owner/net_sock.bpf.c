@@ -16,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/filter.bpf.h"
+#include "bpf/ident.bpf.h"
 #include "bpf/owner.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/net/owner/net_sock_wire.h"
@@ -111,9 +112,10 @@ static __always_inline void sock_emit(void *ctx, struct net_sock_rec *r)
 	}
 	if (sock_limited(l))
 		return;
-	rec_init_keys(&r->hdr, l, NET_EV_SOCK, sizeof(*r), NET_CLASS_SOCK, o.tgid, BPF_CORE_READ(task, pid),
-		      o.start_ns);
-	r->cookie = bpf_get_socket_cookie(ctx);
+	rec_init_keys(&r->hdr, l, NET_EV_SOCK, sizeof(*r), NET_CLASS_SOCK | SONDE_RF_IDENT, o.tgid,
+		      BPF_CORE_READ(task, pid), o.start_ns);
+	ident_task(&r->id, task);
+	r->cookie = r->id.sock = bpf_get_socket_cookie(ctx);
 	r->cgroup_id = o.cgroup_id;
 	sock_output(l, r);
 }

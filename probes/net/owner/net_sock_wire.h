@@ -5,6 +5,7 @@
 #ifndef NET_SOCK_WIRE_H
 #define NET_SOCK_WIRE_H
 
+#include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
 #define NET_EV_SOCK SONDE_EV(2, 17)
@@ -21,6 +22,7 @@
 /* hdr: the calling process. */
 struct net_sock_rec {
 	struct sonde_rec hdr;
+	struct sonde_ident id;
 	__u64 cookie, cgroup_id;
 	__u8 addr[16];		/* network order; IPv4 in the first four bytes */
 	__u16 port;		/* host order */
@@ -32,7 +34,7 @@ struct net_sock_rec {
 };
 
 #ifndef __cplusplus
-_Static_assert(sizeof(struct net_sock_rec) == 80, "net_sock_rec is ABI");
+_Static_assert(sizeof(struct net_sock_rec) == 64 + 80, "net_sock_rec is ABI");
 #endif
 
 #endif

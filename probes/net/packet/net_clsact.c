@@ -197,6 +197,7 @@ void net_clsact_release(uint32_t ifindex)
 
 struct sweep {
 	uint32_t ifindex;
+	uint32_t creator;	/* 0 = all that have exited */
 	int dir;
 };
 
@@ -212,15 +213,17 @@ static void sweep_filter(void *ctx, const struct seen_filter *f)
 
 	if (!f->is_bpf || strncmp(f->name, NAME_PREFIX, strlen(NAME_PREFIX)))
 		return;
-	if (left.priority < PRIORITY_FIRST || left.priority > PRIORITY_LAST || runs(left.handle))
+	if (left.priority < PRIORITY_FIRST || left.priority > PRIORITY_LAST)
+		return;
+	if (s->creator ? left.handle != s->creator : runs(left.handle))
 		return;
 	net_clsact_remove(s->ifindex, s->dir, &left);
 }
 
-void net_clsact_sweep(uint32_t ifindex)
+void net_clsact_sweep(uint32_t ifindex, uint32_t creator)
 {
 	for (int dir = 0; dir < 2; dir++) {
-		struct sweep s = { .ifindex = ifindex, .dir = dir };
+		struct sweep s = { .ifindex = ifindex, .creator = creator, .dir = dir };
 		struct filter_dump d = { .fn = sweep_filter, .ctx = &s };
 
 		each_filter(ifindex, dir, &d);

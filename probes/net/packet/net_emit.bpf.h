@@ -5,6 +5,7 @@
 #ifndef NET_EMIT_BPF_H
 #define NET_EMIT_BPF_H
 
+#include "probes/net/packet/net_group.bpf.h"
 #include "probes/net/packet/net_load.bpf.h"
 #include "probes/net/packet/net_packet.bpf.h"
 #include "probes/net/packet/net_points.bpf.h"
@@ -32,21 +33,84 @@ static __always_inline long fill_packet(struct __sk_buff *skb, struct net_rec *r
 	return 0;
 }
 
-static __always_inline struct sonde_owner *find_owner(struct __sk_buff *skb, struct net_scratch *s, __u8 dir,
-						      bool is_ip)
+struct sk_buff___sk {
+	struct sock *sk;
+} __attribute__((preserve_access_index));
+
+/* The first packet by a new user of the socket leaves before its call ends: the probe proc sees the user later. */
+static __always_inline void sender_is_running(struct __sk_buff *skb, __u64 cookie, struct net_end *e)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct sock *sk = NULL;
+	bool is_new;
+
+	if (e->proc && e->proc->cookie == cookie && e->proc->tgid == BPF_CORE_READ(task, tgid))
+		return;
+	if (!in_process_context(task))
+		return;
+	bpf_probe_read_kernel(&sk, sizeof(sk), (void *)skb + bpf_core_field_offset(struct sk_buff___sk, sk));
+	if (!sk || !sock_sends_now(sk, task))
+		return;
+	owner_use(cookie, task, &is_new);
+	end_set(e, cookie, SONDE_HOW_SKB, e->foreign);
+}
+
+/*
+ * The sender by the socket that the packet carries: always at egress, and at ingress behind a veth, where it is in
+ * another namespace. False without a process: sockets of the kernel reply for others, connection requests have none.
+ */
+static __always_inline bool sender_by_socket(struct __sk_buff *skb, struct net_scratch *s, __u8 dir, bool is_ip,
+					     struct net_end *e)
 {
 	__u64 cookie = bpf_get_socket_cookie(skb);
-	struct sonde_owner *proc = NULL;
 
-	if (owner_from_cookie(&s->rec, cookie, NET_OWNER_SKB_SK, &proc) && proc) {
-		/* sockets without a process (the kernel's own, which reply for others) would only mislead */
-		if (dir == NET_DIR_OUT && is_ip && tuple_feed_due(proc, tuple_hash(&s->sent), bpf_ktime_get_ns()))
-			sender_set(&s->sent, cookie);
-		return proc;
+	if (!end_set(e, cookie, SONDE_HOW_SKB, dir == NET_DIR_IN))
+		return false;
+	if (dir == NET_DIR_OUT)
+		sender_is_running(skb, cookie, e);
+	if (!e->known)
+		return false;
+	if (!is_ip || s->is_error)
+		return true;
+	if (dir == NET_DIR_IN)	/* netns 0: of a socket elsewhere */
+		flow_set(&s->sent, cookie, 0);
+	else if (flow_feed_due(e->proc, flow_hash(&s->sent), bpf_ktime_get_ns()))
+		sender_set(&s->sent, cookie);
+	return true;
+}
+
+/*
+ * A connection request answers with the cookie that its connection will have: packets to the connection find it as
+ * soon as it is established.
+ */
+static __always_inline void feed_request(struct __sk_buff *skb, const struct net_scratch *s)
+{
+	struct sock *sk = NULL;
+
+	bpf_probe_read_kernel(&sk, sizeof(sk), (void *)skb + bpf_core_field_offset(struct sk_buff___sk, sk));
+	if (sk && BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_NEW_SYN_RECV)
+		sender_set(&s->sent, bpf_get_socket_cookie(skb));
+}
+
+/* Owner and peer of a packet whose tuples are in @s (@is_ip). The local end comes first. */
+static __always_inline void find_ends(struct __sk_buff *skb, struct net_scratch *s, __u8 dir, bool is_ip,
+				      struct net_ends *ret)
+{
+	bool out = dir == NET_DIR_OUT, by_socket;
+	struct net_end sender = {}, receiver = {};
+
+	by_socket = sender_by_socket(skb, s, dir, is_ip, &sender);
+	if (!by_socket && is_ip && !(out && sender_by_translation(&sender, s, skb)))
+		sender_by_tuple(&sender, s);
+	if (out)
+		sender_of_group(skb, &sender);
+	if (!by_socket && is_ip && out && !s->is_error && s->sent.proto == IPPROTO_TCP)
+		feed_request(skb, s);
+	if (is_ip) {
+		receiver_by_tuple(&receiver, s, false);
+		receiver_of_group(skb, s, &receiver);
 	}
-	if (!is_ip)
-		return NULL;
-	return dir == NET_DIR_OUT ? owner_by_sender(s) : owner_by_packet(s, false);
+	ends_order(ret, &sender, &receiver, out && !s->is_error);
 }
 
 static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, __u8 dir, __u32 link)
@@ -56,7 +120,7 @@ static __always_inline void fill_rec(struct __sk_buff *skb, struct net_rec *r, _
 
 	rec_set_task(r);
 	r->location = 0;
-	r->netns = net_want_netns;
+	r->netns = r->id.netns = net_want_netns;
 	r->ifindex = ifindex;
 	r->reason = 0;
 	r->prog_id = 0;

@@ -14,6 +14,9 @@
 
 #include "bpf/compat.bpf.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/ident.bpf.h"
+#include "bpf/ident_flow.bpf.h"
+#include "bpf/ident_sock.bpf.h"
 #include "bpf/owner.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "sonde/pktfilter_wire.h"
@@ -23,7 +26,7 @@
 #define NET_HEAD_BYTES 128	/* enough for Ethernet, two tags, IPv6 with options, ports */
 
 /* Set before load; the verifier knows the values. */
-const volatile __u32 net_snaplen[NET_KIND__MAX] = { 128, 128, 128 };
+const volatile __u32 net_snaplen[NET_KIND__MAX] = { 128, 128, 128, 128 };
 const volatile __u32 net_snap_limit = NET_SNAP_MAX; /* maximum of all lengths here; sizes net_scratch */
 /* Tokens per interval, 0 = no limit; see struct ratelimit_conf. */
 const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
@@ -46,12 +49,22 @@ struct net_skb {
 	__u8 pad[6];
 };
 
+/* struct net_end without the pointer, which memory cannot hold. */
+struct net_end_kept {
+	__u64 cookie;
+	__u8 how, foreign;
+	__u8 pad[6];
+};
+
 /* One record under construction per CPU; value_size and max_entries are set before load. */
 struct net_scratch {
 	__u64 busy; /* a program that interrupts another on this CPU must not use the rest */
 	struct net_skb skb;
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
+	struct sonde_tuple origin;	   /* sent, before connection tracking translated it */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
+	struct net_end_kept owner, peer; /* ends_keep() */
+	__u64 end;
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
 
@@ -80,8 +93,8 @@ struct {
 
 /* Tuples of all namespaces, key.netns = 0: senders of packets that arrive in another namespace of this host. */
 struct net_remote {
-	__u64 cookie; /* 0: two namespaces use this tuple at the same time, so the sender is ambiguous */
-	__u64 seen_ns;
+	__u64 cookie;	/* 0: two namespaces use this tuple at the same time, so the sender is ambiguous */
+	__u64 seen_ns;	/* with cookie 0: when the other namespace used it last */
 	__u32 netns;
 	__u32 pad;
 };
@@ -113,6 +126,24 @@ static __always_inline void scratch_give(struct net_scratch *s)
 	s->busy = 0;
 }
 
+/* Runs with --max-cpu only: of flow programs the verifier would need 5 MB more. */
+const volatile bool net_limited = false;
+
+/* Events are reported 1 in this many, a power of two. User space changes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} inst_net_one_in SEC(".maps");
+
+static __always_inline bool is_left_out(void)
+{
+	__u32 zero = 0, *one_in = bpf_map_lookup_elem(&inst_net_one_in, &zero);
+
+	return one_in && *one_in > 1 && (bpf_get_prandom_u32() & (*one_in - 1));
+}
+
 static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
 {
 	struct ratelimit_conf c = {
@@ -120,6 +151,10 @@ static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
 	};
 	struct ratelimit *b;
 
+	if (net_limited && is_left_out()) {
+		rec_sampled(l);
+		return false;
+	}
 	if (!c.rate)
 		return true;
 	b = bpf_map_lookup_elem(&net_buckets, &kind);
@@ -278,6 +313,23 @@ static __always_inline void tuple_turn(struct sonde_tuple *to, const struct sond
 	__builtin_memcpy(to->raddr, from->laddr, 16);
 }
 
+/* @t as the kernel's look-ups take it. */
+static __always_inline void tuple_to_query(struct bpf_sock_tuple *to, const struct sonde_tuple *t)
+{
+	__builtin_memset(to, 0, sizeof(*to));
+	if (t->family == 4) {
+		__builtin_memcpy(&to->ipv4.saddr, t->laddr, 4);
+		__builtin_memcpy(&to->ipv4.daddr, t->raddr, 4);
+		to->ipv4.sport = bpf_htons(t->lport);
+		to->ipv4.dport = bpf_htons(t->rport);
+	} else {
+		__builtin_memcpy(to->ipv6.saddr, t->laddr, 16);
+		__builtin_memcpy(to->ipv6.daddr, t->raddr, 16);
+		to->ipv6.sport = bpf_htons(t->lport);
+		to->ipv6.dport = bpf_htons(t->rport);
+	}
+}
+
 /*
  * The 5-tuple of the packet whose first bytes are @head (zeroed behind the captured part): source as local,
  * destination as remote. An ICMP error has the tuple of the packet it reports on and sets *ret_turned: it belongs to
@@ -316,12 +368,10 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 }
 
 /* Fills both tuples of the scratch from the packet in its record. */
-static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __u32 netns)
+static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
 	bool turned;
 
-	s->rec.cookie = 0;
-	s->rec.owner_by = NET_OWNER_NONE;
 	s->is_error = false;
 	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
 		return false;
@@ -336,26 +386,63 @@ static __always_inline bool scratch_tuples(struct net_scratch *s, __u32 link, __
 	return true;
 }
 
-/* ---- owner ---- */
+/* The same for this CPU's scratch: the verifier walks what follows once, not once per form of a header. */
+__weak __noinline int scratch_tuples(__u32 link, __u32 netns)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
 
-/*
- * Look-ups store cookie and source (NET_OWNER_*) in the record and return whether they succeeded; *ret_proc is the
- * process, NULL if the socket's process is unknown.
- */
+	return s && fill_tuples(s, link, netns);
+}
+
+/* ---- sender and receiver ---- */
+
+/* One end of a packet: the socket there and its user. */
+struct net_end {
+	struct sonde_owner *proc;	/* NULL = unknown */
+	__u64 cookie;
+	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
+	__u8 foreign;			/* the socket is in another namespace than the packet */
+	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
+};
+
+/* Look-ups return whether there is such a socket; its process may be unknown. */
+static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, bool foreign)
+{
+	struct sonde_owner *o = owner_by_cookie(cookie);
+
+	if (!cookie)
+		return false;
+	e->proc = o;
+	e->cookie = cookie;
+	e->foreign = foreign;
+	e->known = o != NULL;
+	if (!o)
+		e->how = SONDE_HOW_UNKNOWN;
+	else if (o->cookie != cookie)	/* a connection that no process has used yet */
+		e->how = SONDE_HOW_LISTENER;
+	else
+		e->how = o->by == SONDE_OWNER_SNAPSHOT && how != SONDE_HOW_LISTENER ? SONDE_HOW_SNAPSHOT : how;
+	return true;
+}
 
 /* Remembers a sender for packets that appear in another namespace; @t as in head_tuple(). */
 static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
 {
 	struct sonde_tuple key = *t;
 	struct net_remote v = { .cookie = cookie, .seen_ns = bpf_ktime_get_ns(), .netns = t->netns }, *have;
+	bool fresh;
 
 	key.netns = 0;
 	have = bpf_map_lookup_elem(&inst_net_remote, &key);
-	if (have && have->netns == v.netns && have->cookie == cookie) {
+	fresh = have && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS;
+	if (have && have->cookie == cookie) {
 		have->seen_ns = v.seen_ns;
 		return;
 	}
-	if (have && have->netns != v.netns && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS)
+	if (fresh && !have->cookie && have->netns == v.netns)
+		return;
+	if (fresh && have->netns != v.netns)
 		v.cookie = 0;
 	bpf_map_update_elem(&inst_net_remote, &key, &v, BPF_ANY);
 }
@@ -368,36 +455,24 @@ static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie
 {
 	struct sonde_tuple any;
 
-	tuple_set(t, cookie);
+	flow_set(t, cookie, t->netns);
 	remote_set(t, cookie);
 	if (t->proto != IPPROTO_ICMP && t->proto != IPPROTO_ICMPV6)
 		return;
 	any = *t;
 	any.rport = 0;
 	__builtin_memset(any.raddr, 0, sizeof(any.raddr));
-	tuple_set(&any, cookie);
+	flow_set(&any, cookie, t->netns);
 }
 
-static __always_inline bool owner_from_cookie(struct net_rec *r, __u64 cookie, __u8 by,
-					      struct sonde_owner **ret_proc)
-{
-	if (!cookie)
-		return false;
-	r->cookie = cookie;
-	r->owner_by = by;
-	*ret_proc = owner_by_cookie(cookie);
-	return true;
-}
-
-static __always_inline bool owner_remote(struct net_rec *rec, const struct sonde_tuple *t,
-					 struct sonde_owner **ret_proc)
+static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how)
 {
 	struct sonde_tuple key = *t;
 	struct net_remote *r;
 
 	key.netns = 0;
 	r = bpf_map_lookup_elem(&inst_net_remote, &key);
-	return r && owner_from_cookie(rec, r->cookie, NET_OWNER_REMOTE_TUPLE, ret_proc);
+	return r && end_set(e, r->cookie, how, r->netns != t->netns);
 }
 
 /* True if packets to @t's local address are known to end in its namespace. */
@@ -413,65 +488,117 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
 }
 
-/* The socket that @t belongs to, both ends known. */
-static __always_inline bool owner_exact(struct net_rec *r, const struct sonde_tuple *t,
-					struct sonde_owner **ret_proc)
+/* The socket that sends on exactly @t in its namespace. */
+static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how)
 {
-	__u64 *cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, t);
+	struct sonde_sender *s = flow_sender(t);
 
-	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_TUPLE, ret_proc);
+	return s && end_set(e, s->cookie, how, s->netns != t->netns);
 }
 
 /*
  * A socket bound to the local end of @t, with any peer. A socket bound to the wildcard address would also match
- * forwarded packets, so the address must be known as local.
+ * forwarded packets, so the address must be known as local. Which socket of a group receives is unknown.
  */
-static __always_inline bool owner_bound(struct net_rec *r, const struct sonde_tuple *t, bool local,
-					struct sonde_owner **ret_proc)
+static __always_inline bool end_bound(struct net_end *e, const struct sonde_tuple *t, bool local)
 {
-	struct sonde_tuple key;
-	__u64 *cookie;
+	struct sonde_sender *s;
 
 	if (!port_was_bound(t->lport))
 		return false;
-	key = *t;
-	key.rport = 0;
-	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
-	cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
-	if (!cookie && (local || tuple_is_local(t))) {
-		__builtin_memset(key.laddr, 0, sizeof(key.laddr));
-		cookie = bpf_map_lookup_elem(&sonde_tuple_cookie, &key);
+	s = flow_bound(t, false);
+	if (!s && (local || tuple_is_local(t)))
+		s = flow_bound(t, true);
+	if (!s)
+		return false;
+	if (!s->group)
+		return end_set(e, s->cookie, t->proto == IPPROTO_TCP ? SONDE_HOW_LISTENER : SONDE_HOW_LOOKUP, false);
+	e->how = SONDE_HOW_GROUP;
+	return true;
+}
+
+/* The receiver by the packet's addresses; @local: the kernel delivers it here. */
+static __always_inline void receiver_by_tuple(struct net_end *e, const struct net_scratch *s, bool local)
+{
+	if (!(end_exact(e, &s->received, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->received, local))
+		end_remote(e, &s->received, SONDE_HOW_TUPLE);
+}
+
+/*
+ * The sender by the packet's addresses. A packet that the kernel sends for a listener (SYN-ACK) has no socket, but
+ * the listener's address.
+ */
+static __always_inline void sender_by_tuple(struct net_end *e, const struct net_scratch *s)
+{
+	if (!(end_exact(e, &s->sent, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->sent, false))
+		end_remote(e, &s->sent, SONDE_HOW_TUPLE);
+}
+
+/*
+ * The sender of a forwarded packet that connection tracking translated, by the tuple it came with; the translated one
+ * leads to it from now on. @skb: as in flow_nfct().
+ */
+static __always_inline bool sender_by_translation(struct net_end *e, struct net_scratch *s, const void *skb)
+{
+	if (s->is_error || !flow_translated(skb, &s->sent, &s->origin))
+		return false;
+	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK) && !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK))
+		return false;
+	sender_set(&s->sent, e->cookie);
+	e->foreign = true;
+	return true;
+}
+
+/* The owner of the packet is one end, its peer the other. */
+struct net_ends {
+	struct net_end owner, peer;
+	__u8 end;	/* NET_END_*: of the owner */
+};
+
+/* The sender comes @first or the receiver; an end without a process last. */
+static __always_inline void ends_order(struct net_ends *to, const struct net_end *sender,
+				       const struct net_end *receiver, bool sender_first)
+{
+	if (sender->known && (sender_first || !receiver->known)) {
+		to->owner = *sender;
+		to->peer = *receiver;
+		to->end = NET_END_SENDER;
+	} else {
+		to->owner = *receiver;
+		to->peer = *sender;
+		to->end = NET_END_RECEIVER;
 	}
-	return cookie && owner_from_cookie(r, *cookie, NET_OWNER_LISTENER, ret_proc);
 }
 
-/*
- * Owner by the packet's addresses; @local: the kernel delivers it here. The receiver comes first (a packet belongs to
- * its recipient), then a sender in this namespace, then a sender in another.
- */
-static __always_inline struct sonde_owner *owner_by_packet(struct net_scratch *s, bool local)
+/* The ends across the border of a function of its own to the verifier. */
+static __always_inline void end_keep(struct net_end_kept *to, const struct net_end *e)
 {
-	struct sonde_owner *proc = NULL;
-
-	if (owner_exact(&s->rec, &s->received, &proc) ||
-	    owner_bound(&s->rec, &s->received, local, &proc) ||
-	    owner_exact(&s->rec, &s->sent, &proc) || owner_remote(&s->rec, &s->sent, &proc))
-		return proc;
-	return NULL;
+	to->cookie = e->cookie;
+	to->how = e->how;
+	to->foreign = e->foreign;
 }
 
-/*
- * Owner of an outgoing packet: its sender, if that is a process of this namespace. A packet that the kernel sends for
- * a listener (SYN-ACK) has no socket, but the listener's address. Packets without a local sender (forwarded, refused
- * by the kernel, errors about foreign packets) fall back to owner_by_packet().
- */
-static __always_inline struct sonde_owner *owner_by_sender(struct net_scratch *s)
+static __always_inline void ends_keep(struct net_scratch *s, const struct net_ends *ends)
 {
-	struct sonde_owner *proc = NULL;
+	end_keep(&s->owner, &ends->owner);
+	end_keep(&s->peer, &ends->peer);
+	s->end = ends->end;
+}
 
-	if (!s->is_error && (owner_exact(&s->rec, &s->sent, &proc) || owner_bound(&s->rec, &s->sent, false, &proc)))
-		return proc;
-	return owner_by_packet(s, false);
+static __always_inline void end_kept(struct net_end *e, const struct net_end_kept *from)
+{
+	e->proc = owner_by_cookie(from->cookie);
+	e->cookie = from->cookie;
+	e->how = from->how;
+	e->foreign = from->foreign;
+	e->known = e->proc != NULL;
+}
+
+static __always_inline void ends_kept(const struct net_scratch *s, struct net_ends *ends)
+{
+	end_kept(&ends->owner, &s->owner);
+	end_kept(&ends->peer, &s->peer);
+	ends->end = s->end;
 }
 
 /* Applies the selection by process and excludes our own processes; counts what it refuses. */
@@ -497,15 +624,38 @@ static __always_inline __u16 rec_flags(__u16 class, int verdict, bool cut)
 	return class | (cut ? SONDE_RF_CUT : 0) | (verdict == PKTFILTER_UNDECIDED ? SONDE_RF_UNDECIDED : 0);
 }
 
-/* The record has the owner's cookie and source already; a source that leads to no process becomes NONE. */
-static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
-				      const struct sonde_owner *o)
+static __always_inline void rec_set_peer(struct net_peer *p, const struct net_end *e)
 {
-	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags, o ? o->tgid : 0, 0, o ? o->start_ns : 0);
-	r->cgroup_id = o ? o->cgroup_id : 0;
+	const struct sonde_owner *o = e->proc;
+
+	__builtin_memset(p, 0, sizeof(*p));
+	p->sock = e->cookie;
+	p->how = e->how;
+	p->foreign = e->foreign;
 	if (!o)
-		r->owner_by = NET_OWNER_NONE;
+		return;
+	p->tgid = o->tgid;
+	p->start_ns = o->start_ns;
+	__builtin_memcpy(p->comm, o->comm, sizeof(p->comm));
 }
+
+static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
+				      const struct net_ends *ends)
+{
+	const struct net_end *e = &ends->owner;
+	const struct sonde_owner *o = e->proc;
+
+	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags | SONDE_RF_IDENT, o ? o->tgid : 0, 0, o ? o->start_ns : 0);
+	ident_keys(&r->id, o ? o->image : 0, o ? o->cgroup_id : 0, 0);
+	r->id.sock = e->cookie;
+	r->id.owner_how = e->how;
+	r->id.flags = o && o->changes > 1 ? SONDE_ID_F_SHARED_OWNER : 0;
+	r->owner_end = o ? ends->end : NET_END_UNKNOWN;
+	r->owner_foreign = o && e->foreign;
+	rec_set_peer(&r->peer, &ends->peer);
+}
+
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
 
 /*
  * Reads from the task struct: packet programs have the helpers for ids and name only since 6.10, and this helper
@@ -513,10 +663,16 @@ static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledg
  */
 static __always_inline void rec_set_task(struct net_rec *r)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *typed;
 
-	r->cur_tgid = BPF_CORE_READ(task, tgid);
-	r->cur_tid = BPF_CORE_READ(task, pid);
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		typed = bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+		r->cur_tgid = typed->tgid;
+		r->cur_tid = typed->pid;
+	} else {
+		r->cur_tgid = BPF_CORE_READ(task, tgid);
+		r->cur_tid = BPF_CORE_READ(task, pid);
+	}
 	bpf_core_read(r->cur_comm, sizeof(r->cur_comm), &task->comm); /* a string read costs twice as much */
 }
 

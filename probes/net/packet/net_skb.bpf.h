@@ -25,7 +25,7 @@ static __always_inline struct net_device *skb_device(struct sk_buff *skb)
 
 static __always_inline struct dst_entry *skb_route(struct sk_buff *skb)
 {
-	return (struct dst_entry *)(skb->_skb_refdst & ~1UL);
+	return (struct dst_entry *)(BPF_CORE_READ(skb, _skb_refdst) & ~1UL);
 }
 
 static __always_inline __u32 sk_netns(struct sock *sk)

@@ -44,22 +44,6 @@ struct {
 
 /* ---- state by connection tracking ---- */
 
-static __always_inline void ct_from(struct bpf_sock_tuple *to, const struct sonde_tuple *t)
-{
-	__builtin_memset(to, 0, sizeof(*to));
-	if (t->family == 4) {
-		__builtin_memcpy(&to->ipv4.saddr, t->laddr, 4);
-		__builtin_memcpy(&to->ipv4.daddr, t->raddr, 4);
-		to->ipv4.sport = bpf_htons(t->lport);
-		to->ipv4.dport = bpf_htons(t->rport);
-	} else {
-		__builtin_memcpy(to->ipv6.saddr, t->laddr, 16);
-		__builtin_memcpy(to->ipv6.daddr, t->raddr, 16);
-		to->ipv6.sport = bpf_htons(t->lport);
-		to->ipv6.dport = bpf_htons(t->rport);
-	}
-}
-
 /* Status of the flow in connection tracking, -1 if it has none. *ret_reply: @t is the tuple of the reply. */
 static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_tuple *t, bool *ret_reply)
 {
@@ -68,7 +52,7 @@ static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_
 	unsigned long status;
 	__u8 dir = 0;
 
-	ct_from(&tuple, t);
+	tuple_to_query(&tuple, t);
 	ct = t->family == 4 ? conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv4), t->proto, &dir)
 			    : conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv6), t->proto, &dir);
 	if (!ct)
@@ -224,22 +208,22 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 	__u16 class = dir == NET_DIR_IN ? NET_CLASS_INGRESS : NET_CLASS_EGRESS;
 	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
 	struct net_rec *r = &s->rec;
-	struct sonde_owner *o;
+	struct net_ends ends;
 	bool is_ip;
 
 	if (fill_packet(skb, r, tagged, verdict) < 0) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	is_ip = scratch_tuples(s, link, net_want_netns);
-	o = find_owner(skb, s, dir, is_ip);
-	if (!owner_pass(l, o))
+	is_ip = fill_tuples(s, link, net_want_netns);
+	find_ends(skb, s, dir, is_ip, &ends);
+	if (!owner_pass(l, ends.owner.proc))
 		return;
 	if (net_counting && selects_process() && count_packet(skb, dir, link))
 		return;
 	if (!rate_pass(l, NET_KIND_TRACE))
 		return;
-	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), o);
+	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), &ends);
 	fill_rec(skb, r, dir, link);
 	r->reason = packet_state(skb, s, link, is_ip);
 	r->hdr.len += r->cap_len;

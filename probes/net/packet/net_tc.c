@@ -12,12 +12,14 @@
 #include "base/cleanup.h"
 #include "loop/coop.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/map.h"
 #include "probe/closer.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "probes/net/packet/net_clsact.h"
+#include "probes/net/packet/net_guard.h"
 #include "probes/net/packet/net_iface.h"
 #include "probes/net/packet/net_point.h"
 #include "probes/net/net_setup.h"
@@ -29,6 +31,7 @@
 #define TCX_INGRESS 46	/* enum bpf_attach_type, BPF_TCX_INGRESS */
 #define TCX_EGRESS 47
 #define TCX_FIRST (1u << 3) /* BPF_F_BEFORE without a relative: ahead of all others */
+#define LINKS_FIRST 16	/* interfaces with links; more get filters */
 #define LINKS_MANY 32	    /* to close at once; another process does it */
 
 /* Attachments of one interface. Closing a link detaches it; filters are removed by the recorded values. */
@@ -36,6 +39,7 @@ struct attached {
 	int link[2];		/* -1 = none */
 	struct net_filter filter[2];
 	uint16_t type; /* ARPHRD_*, to notice that the device changed its type */
+	bool filters;  /* not links */
 	bool clsact;   /* this process added the qdisc */
 };
 
@@ -46,6 +50,7 @@ struct net_tc {
 	const struct net_conf *conf;	/* borrowed */
 	struct coop *coop;		/* borrowed; NULL = none */
 	bool no_tcx;			/* set by the user or found by trying */
+	struct net_guard *guard;	/* of filters on a kernel with tcx; NULL = none so far */
 };
 
 static void free_skel(void *skel)
@@ -131,22 +136,46 @@ static bool means_no_tcx(int r)
 	return r == -EINVAL || r == -EOPNOTSUPP;
 }
 
+static bool has_tcx(uint32_t ifindex, int dir)
+{
+	LIBBPF_OPTS(bpf_prog_query_opts, o);
+
+	return bpf_prog_query_opts((int)ifindex, dir ? TCX_EGRESS : TCX_INGRESS, &o) < 0 || o.count;
+}
+
+/*
+ * A link takes a grace period, with the lock that all interfaces share; a filter takes none. So of many interfaces
+ * the first get links, and the others too if they have programs there: these would run ahead of a filter. Rules are
+ * enforced by links only.
+ */
+static bool takes_filters(const struct net_tc *t, uint32_t ifindex)
+{
+	if (t->no_tcx || t->conf->attach != NET_ATTACH_AUTO || t->conf->policy.text)
+		return t->no_tcx;
+	return t->attached.len > LINKS_FIRST && !has_tcx(ifindex, 0) && !has_tcx(ifindex, 1);
+}
+
+static int add_filter(struct net_tc *t, struct attached *a, uint32_t ifindex, int fd, int dir)
+{
+	if (dir == 0)
+		net_clsact_sweep(ifindex, 0);
+	if (!t->no_tcx && !t->guard)
+		t->guard = net_guard_start();
+	return net_clsact_add(ifindex, dir, fd, &a->filter[dir], &a->clsact);
+}
+
 static int attach_dir(struct net_tc *t, struct attached *a, uint32_t ifindex, uint32_t start, int dir)
 {
 	int fd = t->progs.fd[start == SONDE_LINK_RAW][dir], r = -EINVAL;
 
-	if (!t->no_tcx) {
+	if (!a->filters) {
 		r = link_tcx(t->coop, fd, ifindex, dir);
 		if (r >= 0)
 			a->link[dir] = r;
 		else if (means_no_tcx(r) && t->conf->attach == NET_ATTACH_AUTO)
-			t->no_tcx = true;
+			a->filters = t->no_tcx = true;
 	}
-	if (!t->no_tcx)
-		return r < 0 ? r : 0;
-	if (dir == 0)
-		net_clsact_sweep(ifindex);
-	return net_clsact_add(ifindex, dir, fd, &a->filter[dir], &a->clsact);
+	return a->filters ? add_filter(t, a, ifindex, fd, dir) : MIN(r, 0);
 }
 
 /* ---- interfaces ---- */
@@ -207,10 +236,12 @@ int net_tc_attach(struct net_tc *t, const struct net_link *l, struct err *err)
 	a = r < 0 ? NULL : map_add(&t->attached, &l->ifindex, NULL);
 	if (!a)
 		return err_errno(err, r < 0 ? r : -ENOMEM, "cannot keep track of interface %s", l->name);
-	*a = (struct attached){ .link = { -1, -1 }, .type = l->type };
+	*a = (struct attached){ .link = { -1, -1 }, .type = l->type, .filters = takes_filters(t, l->ifindex) };
 	for (int dir = 0; r >= 0 && dir < 2; dir++)
 		if (wants_dir(t->conf, l, dir))
 			r = attach_dir(t, a, l->ifindex, start, dir);
+	if (a->filters)
+		net_guard_add(t->guard, l->ifindex, a->clsact);
 	if (r >= 0)
 		return 0;
 	net_tc_detach(t, l->ifindex, false);
@@ -271,6 +302,8 @@ void net_tc_detach_all(struct net_tc *t)
 	while (map_next(&t->attached, &pos, &key, &val))
 		detach_one(t, *(uint32_t *)key, val, false);
 	map_clear(&t->attached);
+	net_guard_end(t->guard);
+	t->guard = NULL;
 }
 
 void net_tc_close(struct net_tc *t)

@@ -443,16 +443,19 @@ static __always_inline void match_cgroups(struct __sk_buff *skb, const struct po
 static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, struct net_scratch *s, __u8 dir,
 							 __u32 link)
 {
-	struct sonde_owner *proc = NULL;
-	bool is_ip = scratch_tuples(s, link, net_want_netns);
+	struct net_end e = {};
+	bool is_ip = fill_tuples(s, link, net_want_netns);
 	const struct sonde_tuple *t = dir ? &s->sent : &s->received;
 
 	/* the request socket of a SYN-ACK has no owner; the lookup below finds the listener */
-	if (dir && owner_from_cookie(&s->rec, bpf_get_socket_cookie(skb), NET_OWNER_SKB_SK, &proc) && proc)
-		return proc;
-	if (is_ip && !s->is_error && (owner_exact(&s->rec, t, &proc) || owner_bound(&s->rec, t, false, &proc)))
-		return proc;
-	return NULL;
+	if (dir && end_set(&e, bpf_get_socket_cookie(skb), SONDE_HOW_SKB, false) && e.known)
+		return e.proc;
+	if (!is_ip || s->is_error)
+		return NULL;
+	/* a connection before accept() has no process, its listener has one */
+	if (!(end_exact(&e, t, SONDE_HOW_TUPLE) && e.known) && !end_bound(&e, t, false))
+		return NULL;
+	return e.foreign ? NULL : e.proc;
 }
 
 static __always_inline void match_process(const struct policy_query *q, struct policy_scratch *w,
@@ -566,16 +569,16 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 	__u8 dir = q->dir ? NET_DIR_OUT : NET_DIR_IN;
 	__u16 class = q->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
 	struct net_rec *r = &s->rec;
-	struct sonde_owner *o;
+	struct net_ends ends;
 
 	if (fill_packet(skb, r, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) < 0) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	o = find_owner(skb, s, dir, scratch_tuples(s, link, net_want_netns));
-	if (!owner_pass(l, o) || !rate_pass(l, NET_KIND_TRACE))
+	find_ends(skb, s, dir, fill_tuples(s, link, net_want_netns), &ends);
+	if (!owner_pass(l, ends.owner.proc) || !rate_pass(l, NET_KIND_TRACE))
 		return;
-	rec_begin(r, l, NET_EV_VERDICT, rec_flags(class, PKTFILTER_PASS, r->cap_len < r->orig_len), o);
+	rec_begin(r, l, NET_EV_VERDICT, rec_flags(class, PKTFILTER_PASS, r->cap_len < r->orig_len), &ends);
 	fill_rec(skb, r, dir, link);
 	r->reason = rule->line;
 	r->prog_id = w->number;

@@ -101,9 +101,6 @@ static int set_packet(struct event *ev, const struct verdict *v, struct arena *s
 		.netns = r->netns, .direction = r->dir,
 	};
 
-	ev->keys.netns = r->netns;
-	ev->keys.cookie = r->cookie;
-	ev->keys.cgroup_id = r->cgroup_id;
 	packet_keys_conn_from_flow(&ev->keys.conn, &v->flow);
 	return event_add_packet(ev, &head, v->data, scratch);
 }
@@ -125,7 +122,6 @@ static int emit_verdict(const struct verdict *v, struct event *ev, const struct 
 		.verdict = n.policy.verdict,
 		.ifindex = v->r->ifindex,
 		.rule = NET_VERDICT_GENERATION(v->r->location) << 32 | v->r->reason,
-		.owner_by = v->r->owner_by,
 		.own = true,
 	};
 	r = set_packet(ev, v, em->scratch);

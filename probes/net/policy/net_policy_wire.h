@@ -9,7 +9,7 @@
 #include "probes/net/net_wire.h"
 #include "sonde/policy_wire.h"
 
-#define NET_EV_VERDICT SONDE_EV(2, 18)
+#define NET_EV_VERDICT SONDE_EV(2, 35)
 
 #define NET_VERDICT_ACTION(l) ((l) & 3)		/* SONDE_POLICY_ALLOW ... */
 #define NET_VERDICT_STATE(l) ((l) >> 4 & 3)	/* SONDE_POLICY_STATE_* */

@@ -108,7 +108,7 @@ static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch 
 	barrier_var(len);
 	if (len >= NET_HEAD_BYTES || bpf_skb_load_bytes(skb, 0, s->rec.data, len + 1))
 		return;
-	if (!scratch_tuples(s, link, net_want_netns) || !tuple_feed_due(o, tuple_hash(&s->sent), bpf_ktime_get_ns()))
+	if (!fill_tuples(s, link, net_want_netns) || !flow_feed_due(o, flow_hash(&s->sent), bpf_ktime_get_ns()))
 		return;
 	sender_set(&s->sent, cookie);
 }

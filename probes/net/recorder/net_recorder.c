@@ -318,10 +318,11 @@ static struct net_rec rec_of(const struct dump_run *d, const struct net_slot *s)
 	return (struct net_rec){
 		.hdr = {
 			.ts_ns = s->ts_ns, .type = NET_EV_TRACE, .cpu = d->cpu, .seq = (uint32_t)s->seq,
-			.instance = d->k->p->instance, .flags = class | SONDE_RF_KEPT | s->flags,
+			.instance = d->k->p->instance, .flags = class | SONDE_RF_KEPT | SONDE_RF_IDENT | s->flags,
 			.len = (uint32_t)sizeof(struct net_rec) + s->cap_len,
 		},
-		.cookie = s->cookie, .netns = s->netns, .ifindex = s->ifindex, .orig_len = s->orig_len,
+		.id = { .sock = s->cookie, .netns = s->netns },
+		.netns = s->netns, .ifindex = s->ifindex, .orig_len = s->orig_len,
 		.cap_len = s->cap_len, .mark = s->mark, .hash = s->hash, .link = s->link,
 		.point = point_of(d, s), .dir = d->dir,
 	};
@@ -394,7 +395,7 @@ static void query_owner(struct net_owners *o, struct sonde_rec *r)
 {
 	struct net_rec *drop = (void *)r;
 
-	if (r->type == NET_EV_DROP && r->len >= sizeof(*drop) && drop->owner_by == NET_OWNER_NONE)
+	if (r->type == NET_EV_DROP && r->len >= sizeof(*drop) && !drop->hdr.tgid)
 		net_recorder_owner_find(o, drop);
 }
 

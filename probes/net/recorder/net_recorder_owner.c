@@ -2,6 +2,7 @@
 #include "probes/net/recorder/net_recorder_owner.h"
 
 #include <bpf/bpf.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ struct net_owners {
 	const struct probe_select *select;
 	uint32_t self;
 	int owner_fd, tuple_fd, local_fd; /* of the environment; negative = missing */
+	/* lint-ok(tables): answers of the kernel's own maps, for one dump */
 	struct map owners;		  /* cookie -> struct sonde_owner, tgid 0 = none; cache of look-ups */
 	struct map senders;		  /* struct sonde_tuple of outgoing packets -> cookie */
 };
@@ -30,7 +32,7 @@ struct net_owners *net_recorder_owner_new(struct probe *p)
 	o->select = probe_env_select(p->env, p->instance);
 	o->self = (uint32_t)getpid();
 	o->owner_fd = probe_env_shared_map(p->env, "sonde_sock_owner");
-	o->tuple_fd = probe_env_shared_map(p->env, "sonde_tuple_cookie");
+	o->tuple_fd = probe_env_shared_map(p->env, "sonde_senders");
 	o->local_fd = probe_env_instance_map(p->env, p->instance, "inst_net_local");
 	map_init(&o->owners, sizeof(uint64_t), sizeof(struct sonde_owner));
 	map_init(&o->senders, sizeof(struct sonde_tuple), sizeof(uint64_t));
@@ -72,12 +74,18 @@ void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 	struct sonde_tuple t;
 	uint64_t *cookie;
 
-	if (r->dir != NET_DIR_OUT || !r->cookie || !tuple_of(r, false, &t))
+	if (r->dir != NET_DIR_OUT || !r->id.sock || !tuple_of(r, false, &t))
 		return;
 	cookie = map_add(&o->senders, &t, NULL);
 	if (cookie) /* without memory the owner is missing */
-		*cookie = r->cookie;
+		*cookie = r->id.sock;
 }
+
+struct found {
+	uint64_t cookie;
+	uint8_t how;	/* SONDE_HOW_* */
+	bool foreign;	/* in another namespace than the packet */
+};
 
 /* NULL = unknown. */
 static const struct sonde_owner *owner_of(struct net_owners *o, uint64_t cookie)
@@ -92,9 +100,14 @@ static const struct sonde_owner *owner_of(struct net_owners *o, uint64_t cookie)
 	return row->tgid ? row : NULL;
 }
 
-static bool query(const struct net_owners *o, const struct sonde_tuple *t, uint64_t *ret)
+static bool query(const struct net_owners *o, const struct sonde_tuple *t, struct found *ret)
 {
-	return bpf_map_lookup_elem(o->tuple_fd, t, ret) == 0 && *ret;
+	struct sonde_sender s;
+
+	if (bpf_map_lookup_elem(o->tuple_fd, t, &s) < 0 || s.group)
+		return false;
+	*ret = (struct found){ .cookie = s.cookie, .how = SONDE_HOW_TUPLE, .foreign = s.netns != t->netns };
+	return s.cookie;
 }
 
 /* Packets to this address end in its namespace. */
@@ -107,24 +120,26 @@ static bool is_local(const struct net_owners *o, const struct sonde_tuple *t)
 	return (t->family == 4 && t->laddr[0] == 127) || bpf_map_lookup_elem(o->local_fd, &key, &one) == 0;
 }
 
-/* The socket at @t's local end, as in owner_exact() and owner_bound() of the kernel side. */
-static uint8_t find_socket(struct net_owners *o, const struct sonde_tuple *t, uint64_t *ret)
+/* The socket at @t's local end, as in end_exact() and end_bound() of the kernel side. */
+static bool find_socket(struct net_owners *o, const struct sonde_tuple *t, struct found *ret)
 {
 	const uint64_t *sender = map_find(&o->senders, t);
 	struct sonde_tuple bound = *t;
+	bool found;
 
 	if (sender) {
-		*ret = *sender;
-		return NET_OWNER_TUPLE;
+		*ret = (struct found){ .cookie = *sender, .how = SONDE_HOW_TUPLE };
+		return true;
 	}
 	if (query(o, t, ret))
-		return NET_OWNER_TUPLE;
+		return true;
 	bound.rport = 0;
 	memset(bound.raddr, 0, sizeof(bound.raddr));
-	if (query(o, &bound, ret))
-		return NET_OWNER_LISTENER;
+	found = query(o, &bound, ret);
 	memset(bound.laddr, 0, sizeof(bound.laddr));
-	return is_local(o, t) && query(o, &bound, ret) ? NET_OWNER_LISTENER : NET_OWNER_NONE;
+	found = found || (is_local(o, t) && query(o, &bound, ret));
+	ret->how = t->proto == IPPROTO_TCP ? SONDE_HOW_LISTENER : SONDE_HOW_LOOKUP;
+	return found;
 }
 
 static bool selected(const struct net_owners *o, const struct sonde_owner *w)
@@ -145,24 +160,27 @@ static bool selected(const struct net_owners *o, const struct sonde_owner *w)
 
 bool net_recorder_owner_find(struct net_owners *o, struct net_rec *r)
 {
-	uint64_t cookie = r->cookie;
-	uint8_t by = cookie ? NET_OWNER_SKB_SK : NET_OWNER_NONE;
-	const struct sonde_owner *w = cookie ? owner_of(o, cookie) : NULL;
-	bool first = r->dir != NET_DIR_OUT; /* the local end takes precedence; a drop belongs to the receiver */
+	struct found f = { .cookie = r->id.sock, .how = SONDE_HOW_SKB };
+	const struct sonde_owner *w = f.cookie ? owner_of(o, f.cookie) : NULL;
+	bool receiver = r->dir != NET_DIR_OUT; /* the local end takes precedence; a drop belongs to the receiver */
+	uint8_t end = NET_END_SENDER;
 	struct sonde_tuple t;
 
-	for (int i = 0; !w && i < 2; i++) {
-		if (!tuple_of(r, i ? !first : first, &t))
+	for (int i = 0; !w && i < 2; i++, receiver = !receiver) {
+		if (!tuple_of(r, receiver, &t))
 			break;
-		by = find_socket(o, &t, &cookie);
-		w = by ? owner_of(o, cookie) : NULL;
+		end = receiver ? NET_END_RECEIVER : NET_END_SENDER;
+		w = find_socket(o, &t, &f) ? owner_of(o, f.cookie) : NULL;
 	}
-	r->owner_by = w ? by : NET_OWNER_NONE;
-	if (w) {
-		r->cookie = cookie;
-		r->cgroup_id = w->cgroup_id;
-		r->hdr.tgid = w->tgid;
-		r->hdr.start_ns = w->start_ns;
-	}
+	if (!w)
+		return selected(o, NULL);
+	r->id.owner_how = w->cookie != f.cookie ? SONDE_HOW_LISTENER : f.how;
+	r->owner_end = end;
+	r->owner_foreign = f.foreign;
+	r->id.sock = f.cookie;
+	r->id.cgroup_id = w->cgroup_id;
+	r->id.image = w->image;
+	r->hdr.tgid = w->tgid;
+	r->hdr.start_ns = w->start_ns;
 	return selected(o, w);
 }

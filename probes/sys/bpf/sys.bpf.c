@@ -2,11 +2,13 @@
 /*
  * System calls, one record each: two tracepoint programs that every call of the host passes.
  *
- * A call that is not selected costs one table lookup. A selected call without memory arguments and conditions takes a
- * short path; everything else is in functions of its own, so that their stack and registers do not burden it.
+ * A call that is not selected costs one table lookup. On the way of most selected calls each call of a function
+ * counts, of the kernel's as of these programs' own: it costs as much as a third of the record (decision 15).
  *
  * No program here sleeps, and both run with preemption disabled, so they own the per-CPU scratch memory.
  */
+#include "bpf/ident_file.bpf.h"
+#include "bpf/ident_go.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/plain.bpf.h"
 #include "probes/sys/bpf/sys_call.bpf.h"
@@ -48,6 +50,270 @@ static __noinline int call_lost(__u32 slot)
 	return 0;
 }
 
+/*
+ * ---- the file and the socket behind the call's descriptor ----
+ *
+ * Number, cookie, bytes of the TCP stream. A file that is new here gets its record (struct sys_file_rec) before the
+ * call's own.
+ */
+
+#define MSG_OOB 1
+#define MSG_PEEK 2
+#define SOCK_DONE 1	/* bit of skc_flags: the peer's FIN arrived */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inet_connection_sock___file {
+	void *icsk_ulp_ops;
+};
+
+struct tcp_sock___ident {
+	struct inet_connection_sock___file inet_conn;
+	__u32 rcv_nxt, copied_seq, write_seq;
+};
+
+#pragma clang attribute pop
+
+/* Reports the file of s->ask. Returns 1, or 0 if the rings have no room. */
+__noinline int file_report(void)
+{
+	struct sys_scratch *s = my_scratch();
+	struct sys_file_rec *r;
+	struct sonde_ledger *l;
+	__u32 len;
+
+	if (!ident_typed() || !s)
+		return 0;
+	l = ledger_row(SYS_LEDGER_FILE);
+	if (!l)
+		return 0;
+	r = (void *)s->data;
+	__builtin_memset(r, 0, sizeof(*r));
+	len = file_read() & (2 * PATH_BYTES - 1);
+	r->hdr.ts_ns = s->ask.now_ns;
+	r->hdr.len = sizeof(*r) + len;
+	r->hdr.type = SYS_REC_FILE;
+	r->hdr.cpu = bpf_get_smp_processor_id();
+	r->hdr.tgid = s->ask.tgid;
+	r->hdr.tid = s->ask.tid;
+	r->hdr.start_ns = s->ask.start_ns;
+	r->hdr.seq = l->seq + 1;
+	r->hdr.instance = sonde_instance;
+	r->hdr.flags = SYS_LEDGER_FILE | SONDE_RF_FACT;
+	r->number = s->ask.number;
+	r->sock = s->id.sock;
+	r->epoch = ident_file_epoch;
+	r->path_len = len;
+	return rec_output_fact(l, LANE_LIFE, &r->hdr, sizeof(*r) + len) == 0;
+}
+
+/* ---- bytes of a TCP stream ---- */
+
+/* Flags of recvfrom() and recvmsg(); other calls have none. */
+static __always_inline __u32 receive_flags(const struct call *c)
+{
+	const volatile struct sys_plan *plan = plan_of(c);
+
+	if (c->n_args == 6)
+		return arg_at(c, 3);
+	return plan->n_mem && plan->ops[0].op == SYS_OP_MSG ? arg_at(c, 2) : 0;
+}
+
+/* A read that reached the end of the stream took the FIN's sequence number as well. */
+static __always_inline __u32 received_end(const struct sock___ident *sk, const struct tcp_sock___ident *tcp)
+{
+	__u32 end = tcp->copied_seq;
+
+	if (end != tcp->rcv_nxt)
+		return end;
+	return end - (sk->__sk_common.skc_flags >> SOCK_DONE & 1);
+}
+
+/* The bytes that the call moved: as many as its result says. */
+static __always_inline void find_range(struct sonde_ident *id, const struct sys_file_ask *ask,
+				       const struct sock___ident *sk, struct ident_file_cell *cell, __u32 todo)
+{
+	const struct tcp_sock___ident *tcp;
+	__u32 end, *told, len = ask->ret;
+
+	if (sk->sk_protocol != IPPROTO_TCP)
+		return;
+	tcp = IDENT_AT(sk, tcp_sock);
+	/* with an upper layer (kTLS) the stream has other bytes than the program */
+	if (tcp->inet_conn.icsk_ulp_ops)
+		return;
+	if (todo & SYS_DO_SENDS) {
+		end = tcp->write_seq;
+		told = cell ? &cell->sent_end : NULL;
+		id->flags = SONDE_ID_F_TX;
+	} else {
+		id->flags = ask->flags & MSG_PEEK ? SONDE_ID_F_PEEK : 0;
+		if (ask->flags & (MSG_PEEK | MSG_OOB))
+			return;
+		end = received_end(sk, tcp);
+		told = cell ? &cell->received_end : NULL;
+		id->flags = SONDE_ID_F_RX;
+	}
+	id->seq = end - len;
+	id->seq_len = len;
+	if (told) {
+		if (*told && *told != id->seq)
+			id->flags |= SONDE_ID_F_SHARED_RANGE;
+		*told = end;
+	}
+}
+
+/* ---- the call's descriptor ---- */
+
+/* s->ask has the caller. */
+static __noinline int name_new_file(__u64 addr, const void *sk, const struct ident_file_look *look)
+{
+	struct sys_scratch *s = my_scratch();
+	__u64 number = ident_file_number();
+
+	if (!s)
+		return 0;
+	s->ask.addr = addr;
+	s->ask.sk = (__u64)sk;
+	s->ask.number = number;
+	if (file_report())
+		ident_file_put(look, number);
+	s->id.file = number;
+	return 0;
+}
+
+/* Fills the file's part of s->id, zero before, with the file behind @fd of @task. @typed: @task has its type. */
+static __always_inline void find_file(struct sys_scratch *s, struct task_struct *task, bool typed, __u32 fd,
+				      __u32 todo)
+{
+	__u64 addr = ident_file_of_fd(task, fd, typed);
+	struct ident_file_cell *cell;
+	struct ident_file_look look;
+	struct sock___ident *sk;
+
+	if (!addr)
+		return;
+	sk = ident_file_look(addr, &look, &s->id.sock);
+	s->id.file_how = SONDE_HOW_LOOKUP;
+	cell = ident_file_find(&look);
+	if (cell)
+		s->id.file = cell->number;
+	else
+		name_new_file(addr, sk, &look);
+	if (sk && todo & (SYS_DO_SENDS | SYS_DO_RECEIVES) && (__s32)s->ask.ret > 0)
+		find_range(&s->id, &s->ask, sk, cell, todo);
+}
+
+static __noinline __u32 arg_far(const struct call *c, __u32 n)
+{
+	__u64 args[6];
+
+	regs_args(c->regs, c->abi, args, 6);
+	return n == 4 ? args[4] : n == 5 ? args[5] : arg_at(c, n);
+}
+
+/* The call's descriptor at entry (@entry, a constant) or exit: an argument, or a result. -1 = none. */
+static __always_inline __u32 fd_of(const struct call *c, __u32 todo, bool entry)
+{
+	__u32 n = todo >> SYS_DO_FD_SHIFT & 7;
+
+	if (n == SYS_DO_FD_RET)
+		return entry || (__s64)c->ret < 0 ? ~0u : (__u32)c->ret;
+	return n == 1 ? arg_at(c, 0) : arg_far(c, n - 1);
+}
+
+/* ---- identity ---- */
+
+/* The caller's part of @id, but for the goroutine; the rest becomes 0. */
+static __always_inline void ident_caller(struct sonde_ident *id, struct task_struct *task, __u32 tgid, __u64 start_ns)
+{
+	ident_keys(id, ident_image_number(tgid, start_ns, TASK_GET(task, self_exec_id)), task_cgroup(task),
+		   task_netns(task));
+}
+
+/*
+ * Identity of the call's record, in s->id: the caller in s->ask, and the file behind @fd. Global: the verifier would
+ * walk it for each kind of record. Kernels without typed loads name no files: their verifiers refuse programs of this
+ * length.
+ */
+__noinline int identify(__u32 fd, __u32 todo)
+{
+	struct sys_scratch *s = my_scratch();
+	struct task_struct *task;
+
+	if (!s)
+		return 0;
+	task = can_cast() ? bpf_rdonly_cast((void *)s->ask.task, sys_task_type) : this_task();
+	ident_caller(&s->id, task, s->ask.tgid, s->ask.start_ns);
+	ident_go(&s->id, s->ask.tgid, s->ask.start_ns, true);
+	if (!ident_typed())
+		return 0;
+	if (todo & SYS_DO_CLOSE) {
+		s->id.file = s->ask.kept_file;
+		s->id.sock = s->ask.kept_sock;
+		s->id.file_how = s->id.file ? SONDE_HOW_LOOKUP : 0;
+	} else if (todo & SYS_DO_FD_MASK) {
+		find_file(s, task, typed_task(), fd, todo);
+	}
+	return 0;
+}
+
+/* The same for call @c. @entry, a constant: it has not run yet. */
+static __always_inline void identify_call(const struct call *c, __u32 todo, bool entry)
+{
+	struct sys_scratch *s = my_scratch();
+
+	if (!s)
+		return;
+	s->ask.now_ns = c->now_ns;
+	s->ask.start_ns = c->start_ns;
+	s->ask.tgid = c->tgid;
+	s->ask.tid = c->tid;
+	s->ask.task = (__u64)c->task;
+	s->ask.ret = entry ? 0 : c->ret;
+	s->ask.flags = !entry && todo & SYS_DO_RECEIVES ? receive_flags(c) : 0;
+	identify(todo & SYS_DO_FD_MASK ? fd_of(c, todo, entry) : ~0u, entry ? todo & ~SYS_DO_CLOSE : todo);
+}
+
+/* A call that closes its descriptor: the file is there at entry only. */
+static __noinline int keep_file(struct pt_regs *regs, long nr, __u64 now_ns)
+{
+	__u64 stack = stack_of(regs);
+	struct sys_slot *s = slot_of(stack);
+	struct call c = { .regs = regs, .task = this_task(), .now_ns = now_ns };
+	struct sys_scratch *scratch;
+	__u32 todo;
+
+	if (!ident_typed())
+		return 0;
+	caller_is(&c, c.task, true);
+	todo = do_call(&c, nr);
+	if (s->owner != stack || !(todo & SYS_DO_CLOSE) || is_excluded(c.tgid) || !select_caller(c.tgid))
+		return 0;
+	identify_call(&c, todo, true);
+	scratch = my_scratch();
+	if (scratch) {
+		s->file = scratch->id.file;
+		s->sock = scratch->id.sock;
+	}
+	return 0;
+}
+
+/* Takes the file that keep_file() noted at entry. */
+static __noinline int kept_file(struct sys_slot *slot, __u64 stack)
+{
+	struct sys_scratch *s = my_scratch();
+	bool mine = slot->owner == stack;
+
+	if (!s)
+		return 0;
+	s->ask.kept_file = mine ? slot->file : 0;
+	s->ask.kept_sock = mine ? slot->sock : 0;
+	if (mine)
+		slot->file = slot->sock = 0;
+	return 0;
+}
+
 /* ---- records of a fixed size, written in place ---- */
 
 const volatile bool sys_context = false;	/* also kernel state: SYS_OP_SOCK and above */
@@ -65,12 +331,12 @@ static __noinline int is_dying(void)
 	return BPF_CORE_READ(task, signal, flags) & SIGNAL_GROUP_EXIT ? SYS_F_KILLED : 0;
 }
 
-/* @room: number of args[] in the record, a constant. */
-static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
-				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
+/* All of the record up to args[]. @bytes: length of the whole. */
+static __always_inline void rec_head(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
+				     __u16 type, __u16 class, __u32 bytes)
 {
 	r->hdr.ts_ns = c->now_ns;
-	r->hdr.len = SYS_REC_BYTES(room) + chunks_len;
+	r->hdr.len = bytes;
 	r->hdr.type = type;
 	r->hdr.cpu = bpf_get_smp_processor_id();
 	r->hdr.tgid = c->tgid;
@@ -78,15 +344,28 @@ static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, co
 	r->hdr.start_ns = c->start_ns;
 	r->hdr.seq = l->seq + 1;
 	r->hdr.instance = sonde_instance;
-	r->hdr.flags = class;
+	r->hdr.flags = class | SONDE_RF_IDENT;
 	r->ret = c->ret;
 	r->latency_ns = c->latency_ns;
 	r->nr = c->nr;
 	r->abi = c->abi;
 	r->n_args = c->n_args;
-	r->flags = room < 6 ? SYS_F_SHORT : 0;
+	r->flags = 0;
 	if (-c->ret - ERESTARTSYS <= ERESTART_RESTARTBLOCK - ERESTARTSYS)
-		r->flags |= is_dying();
+		r->flags = is_dying();
+}
+
+/* @room: number of args[] in the record, a constant. The identity is that of the last identify(). */
+static __always_inline void rec_fill(struct sys_rec *r, const struct call *c, const struct sonde_ledger *l,
+				     __u16 type, __u16 class, __u32 room, __u32 chunks_len)
+{
+	const struct sys_scratch *s = my_scratch();
+
+	rec_head(r, c, l, type, class, SYS_REC_BYTES(room) + chunks_len);
+	if (s)
+		r->id = s->id;
+	if (room < 6)
+		r->flags |= SYS_F_SHORT;
 	r->chunks_len = chunks_len;
 	regs_args(c->regs, c->abi, r->args, room);
 }
@@ -129,31 +408,60 @@ static __always_inline int send_data(const struct call *c, struct sonde_ledger *
 	return 0;
 }
 
-static __always_inline int send_room(const struct call *c, struct sonde_ledger *l, __u16 type, enum lane lane,
-				     __u32 room)
+/* ---- registers only, as many as the call has ---- */
+
+static __always_inline int send_room(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 room)
 {
-	const bool to_plain = lane == LANE_BULK && plain_there();
-	struct sonde_plain_head *plain = NULL;
-	struct sys_rec *r = to_plain ? plain_reserve(&plain, l) : rec_reserve(l, lane, SYS_REC_BYTES(room));
+	struct sys_rec *r = rec_reserve(l, LANE_BULK, SYS_REC_BYTES(room));
 
 	if (!r)
 		return call_lost(c->slot);
-	rec_fill(r, c, l, type, lane == LANE_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL, room, 0);
-	if (to_plain)
-		plain_submit(plain, l, r, SYS_REC_BYTES(room));
-	else
-		rec_submit(l, lane, r);
+	rec_fill(r, c, l, type, SYS_LEDGER_CALL, room, 0);
+	rec_submit(l, LANE_BULK, r);
 	return 0;
 }
 
-/* Registers only, as many as the call has. */
+/* Is the identity of the call's record known without identify()? Asking for it costs as much as the record. */
+static __always_inline bool can_fill(__u32 tgid, __u32 todo)
+{
+	return plain_there() && typed_task() && !(todo & (SYS_DO_CLOSE | SYS_DO_FD_MASK)) && !go_layout(tgid);
+}
+
+/* The same into the mmap ring. @bare: no file and no goroutine, see can_fill(); a constant. */
+static __always_inline int send_plain(const struct call *c, struct sonde_ledger *l, __u16 type, bool bare)
+{
+	__u32 room = !c->n_args ? 0 : c->n_args <= 3 ? 3 : 6;
+	const struct sys_scratch *s = bare ? NULL : my_scratch();
+	struct sonde_plain_head *plain = NULL;
+	struct sys_rec *r = plain_reserve(&plain, l);
+
+	if (!r)
+		return call_lost(c->slot);
+	rec_head(r, c, l, type, SYS_LEDGER_CALL, SYS_REC_BYTES(room));
+	if (bare)
+		ident_caller(&r->id, c->task, c->tgid, c->start_ns);
+	else if (s)
+		r->id = s->id;
+	if (room < 6)
+		r->flags |= SYS_F_SHORT;
+	r->chunks_len = 0;
+	if (room)
+		regs_args(c->regs, c->abi, r->args, 3);
+	if (room > 3)
+		regs_args(c->regs, c->abi, r->args, 6);
+	plain_submit(plain, l, r, SYS_REC_BYTES(room));
+	return 0;
+}
+
 static __always_inline int send_small(const struct call *c, struct sonde_ledger *l, __u16 type, __u32 n_args)
 {
+	if (plain_there())
+		return send_plain(c, l, type, false);
 	if (!n_args)
-		return send_room(c, l, type, LANE_BULK, 0);
+		return send_room(c, l, type, 0);
 	if (n_args <= 3)
-		return send_room(c, l, type, LANE_BULK, 3);
-	return send_room(c, l, type, LANE_BULK, 6);
+		return send_room(c, l, type, 3);
+	return send_room(c, l, type, 6);
 }
 
 static __noinline int send_numbers(const struct call *c, struct sonde_ledger *l, __u16 type)
@@ -538,7 +846,7 @@ static __always_inline int send_exit(const struct call *c, struct sonde_ledger *
 
 static __always_inline __u32 args_of(__u32 todo)
 {
-	return todo >> SYS_DO_ARGS_SHIFT;
+	return todo >> SYS_DO_ARGS_SHIFT & 7;
 }
 
 /* Also reports calls that never return, whatever the selection. */
@@ -567,6 +875,7 @@ static __noinline int enter_record(struct pt_regs *regs, long nr, __u64 now_ns)
 		rec_filtered(l);
 		return 0;
 	}
+	identify_call(&c, todo, true);
 	if (c.slot != SLOT_NONE) {
 		__u32 steps = steps_of(&c);
 
@@ -604,6 +913,8 @@ int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
 	now_ns = bpf_ktime_get_ns();
 	if (todo & SYS_DO_TIME)
 		time_enter(regs, now_ns);
+	if (todo & SYS_DO_CLOSE)
+		keep_file(regs, nr, now_ns + sys_boot_offset_ns);
 	if (todo & (SYS_DO_ENTER | SYS_DO_KEEP))
 		enter_record(regs, nr, now_ns + sys_boot_offset_ns);
 	return 0;
@@ -618,21 +929,22 @@ int BPF_PROG(sys_fork, struct task_struct *parent, struct task_struct *child)
 }
 
 /* Path for calls with memory arguments or conditions. */
-static __noinline int exit_long(struct call *c, __u32 todo)
+static __always_inline int exit_long(struct call *c, __u32 todo)
 {
 	struct sonde_ledger *l = ledger_seen(todo & SYS_DO_LIFE ? SYS_LEDGER_LIFE : SYS_LEDGER_CALL);
 
 	if (!l)
 		return 0;
-	c->task = this_task();
 	if (todo & SYS_DO_LIFE && is_newborn(c)) /* the stack may still hold the entry time of an earlier task */
 		c->latency_ns = 0;
 	if (sys_pred.by_name)
 		note_opened(c);
-	if (conditions(c, todo))
-		return send_exit(c, l, todo);
-	rec_filtered(l);
-	return 0;
+	if (!conditions(c, todo)) {
+		rec_filtered(l);
+		return 0;
+	}
+	identify_call(c, todo, false);
+	return send_exit(c, l, todo);
 }
 
 SEC("tp_btf/sys_exit")
@@ -663,10 +975,17 @@ int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
 	if (is_closed(todo)) /* the same number passes always in another ABI */
 		return sample_out(regs);
 	c.n_args = args_of(todo);
+	if (todo & SYS_DO_CLOSE)
+		kept_file(s, stack);
 	if (todo & SYS_DO_STEPS)
 		return exit_long(&c, todo);
 	l = ledger_seen(SYS_LEDGER_CALL);
-	return l ? send_small(&c, l, SYS_REC_EXIT, c.n_args) : 0;
+	if (!l)
+		return 0;
+	if (can_fill(c.tgid, todo))
+		return send_plain(&c, l, SYS_REC_EXIT, true);
+	identify_call(&c, todo, false);
+	return send_small(&c, l, SYS_REC_EXIT, c.n_args);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

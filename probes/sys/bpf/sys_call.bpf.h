@@ -32,7 +32,7 @@ _Static_assert((SYS_PLAN_ABIS & (SYS_PLAN_ABIS - 1)) == 0, "slots are masked");
 
 struct call {
 	struct pt_regs *regs;
-	struct task_struct *task; /* set on the long path only */
+	struct task_struct *task; /* the caller */
 	__u64 ret, latency_ns;
 	__u64 now_ns;		/* boot clock: one reading serves the record and the latency */
 	__u32 slot;		/* index in sys_plans; SLOT_NONE: no table row */
@@ -162,7 +162,7 @@ static __always_inline __u32 do_call(struct call *c, long nr)
 }
 
 /*
- * Set while user space pauses recording, for a moment (sys_budget.h) or until it resumes. Calls that change processes
+ * Set while user space pauses recording, for a moment (sys_gate.h) or until it resumes. Calls that change processes
  * and descriptors pass nevertheless.
  */
 __u32 sys_closed = 0;
@@ -300,6 +300,7 @@ static __always_inline bool caller_known(struct call *c, const struct sys_slot *
 	if ((__u64)task->stack != s->owner + sys_stack_offset)
 		return false;
 	caller_is(c, task, whole);
+	c->task = task;
 	return true;
 }
 
@@ -313,6 +314,8 @@ static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u6
 		return;
 	task = this_task();
 	caller_is(c, task, whole);
+	/* one type on all ways: verifiers before 6.5 refuse a load from two */
+	c->task = can_cast() ? bpf_rdonly_cast(task, sys_task_type) : task;
 	if (mine) {
 		if (!sys_stack_offset)
 			sys_stack_offset = (__u64)task->stack - stack;

@@ -9,6 +9,7 @@
 #ifndef SYS_FETCH_BPF_H
 #define SYS_FETCH_BPF_H
 
+#include "probes/sys/bpf/sys_call.bpf.h"
 #include "probes/sys/bpf/sys_task.bpf.h"
 
 #define SYS_DATA_BYTES 65536	/* chunk bytes of one record, a power of two */
@@ -42,6 +43,17 @@ struct sys_scratch {
 	__u64 iov_left;		/* valid bytes of the vector that were not read yet */
 	struct sys_msghdr msg;	/* of sendmsg() and the like: too large for the stack of seven functions */
 	struct sys_msghdr32 msg32;
+	struct sys_file_ask { /* a call whose identity to find, and a file to report */
+		__u64 now_ns, start_ns;
+		__u32 tgid, tid;
+		__u64 task;		    /* address of the caller */
+		__u64 ret;		    /* result of the call */
+		__u32 flags;		    /* MSG_* of a receiving call */
+		__u64 kept_file, kept_sock; /* of the call's descriptor at its entry */
+		__u64 addr, sk;	/* addresses of the file, and of its socket (0 = none) */
+		__u64 number;
+	} ask;
+	struct sonde_ident id;	/* of the record that follows (identify()) */
 };
 
 struct {

@@ -8,6 +8,7 @@
 #ifndef SYS_KERNEL_CTX_BPF_H
 #define SYS_KERNEL_CTX_BPF_H
 
+#include "bpf/ident_file.bpf.h"
 #include "bpf/path.bpf.h"
 #include "probes/sys/bpf/sys_mm.bpf.h"
 #include "probes/sys/bpf/sys_fetch.bpf.h"
@@ -18,6 +19,7 @@
 #define PIDTYPE_SID 3
 #define RLIMIT_NOFILE 7
 #define PROC_ARGS_CAP 4096
+#define NSFS_MAGIC 0x6e736673
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -36,15 +38,6 @@ struct inode___times {
 struct file___sys {
 	struct inode___sys *f_inode;
 	void *private_data;
-};
-
-struct fdtable___sys {
-	unsigned int max_fds;
-	struct file___sys **fd;
-};
-
-struct files_struct___sys {
-	struct fdtable___sys *fdt;
 };
 
 struct sockaddr_un___sys {
@@ -113,7 +106,6 @@ struct fs_struct___sys {
 
 struct task_struct___sys {
 	struct mm_struct___sys *mm;
-	struct files_struct___sys *files;
 	struct signal_struct___sys *signal;
 	struct fs_struct___sys *fs;
 	const struct cred___sys *cred;
@@ -123,19 +115,52 @@ struct task_struct___audit {
 	kuid_t loginuid;
 };
 
+struct hlist_bl_node___file {
+	void *pprev;
+};
+
+struct dentry___file {
+	struct hlist_bl_node___file d_hash;
+	struct dentry___file *d_parent;
+};
+
+struct proc_ns_operations___file {
+	const char *name;
+};
+
+struct ns_common___file {
+	struct proc_ns_operations___file *ops;
+};
+
+struct super_block___file {
+	__u32 s_dev;
+	unsigned long s_magic;
+};
+
+struct inode___file {
+	unsigned short i_mode;
+	__u32 i_rdev, i_generation;
+	unsigned long i_ino;
+	struct super_block___file *i_sb;
+	void *i_private;
+};
+
+struct path___file {
+	struct vfsmount *mnt;
+	struct dentry___file *dentry;
+};
+
+struct file___file {
+	struct path___file f_path;
+	struct inode___file *f_inode;
+	unsigned int f_flags;
+};
+
 #pragma clang attribute pop
 
 static __always_inline struct file___sys *file_of(__u32 fd)
 {
-	struct task_struct___sys *task = (void *)bpf_get_current_task();
-	struct fdtable___sys *fdt = BPF_CORE_READ(task, files, fdt);
-	struct file___sys **slots, *file = NULL;
-
-	if (!fdt || fd >= BPF_CORE_READ(fdt, max_fds))
-		return NULL;
-	slots = BPF_CORE_READ(fdt, fd);
-	bpf_probe_read_kernel(&file, sizeof(file), slots + fd);
-	return file;
+	return (void *)ident_file_of_fd((struct task_struct *)bpf_get_current_task(), fd, false);
 }
 
 static __always_inline struct sock___sys *sock_of(__u32 fd)
@@ -184,15 +209,8 @@ static __always_inline void fill_unix(struct sys_sock *out, struct sock___sys *s
 	}
 }
 
-__noinline int ctx_sock(__u32 arg, __u32 fd)
+static __always_inline void fill_sock(struct sys_sock *out, struct sock___sys *sk)
 {
-	struct sys_scratch *s = my_scratch();
-	struct sock___sys *sk = sock_of(fd);
-	struct sys_sock *out;
-
-	if (!s || !sk || chunk_begin(arg, SYS_CHUNK_SOCK))
-		return 0;
-	out = scratch_at(s, s->off);
 	__builtin_memset(out, 0, sizeof(*out));
 	out->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	out->type = BPF_CORE_READ(sk, sk_type);
@@ -205,6 +223,18 @@ __noinline int ctx_sock(__u32 arg, __u32 fd)
 		fill_inet(out, sk);
 	else if (out->family == AF_UNIX)
 		fill_unix(out, sk);
+}
+
+__noinline int ctx_sock(__u32 arg, __u32 fd)
+{
+	struct sys_scratch *s = my_scratch();
+	struct sock___sys *sk = sock_of(fd);
+	struct sys_sock *out;
+
+	if (!s || !sk || chunk_begin(arg, SYS_CHUNK_SOCK))
+		return 0;
+	out = scratch_at(s, s->off);
+	fill_sock(out, sk);
 	s->off += sizeof(*out);
 	return chunk_end(0);
 }
@@ -303,7 +333,7 @@ static __always_inline void fill_exe(struct sys_proc *out, struct task_struct___
 
 /* ---- its strings: each function adds one to the open chunk and says how long it is ---- */
 
-/* @which: 0 = executable, 1 = working directory. Bit 31 of the result: the walk did not reach the root. */
+/* @which: 0 = executable, 1 = working directory, 2 = s->ask. Bit 15 of the result: the root was not reached. */
 __noinline int ctx_path(__u32 which)
 {
 	struct sys_scratch *s = my_scratch();
@@ -315,10 +345,10 @@ __noinline int ctx_path(__u32 which)
 
 	if (!s || scratch_full(s))
 		return 0;
-	if (which) {
+	if (which == 1) {
 		path = &BPF_CORE_READ(me, fs)->pwd;
 	} else {
-		exe = BPF_CORE_READ(me, mm, exe_file);
+		exe = which ? (void *)s->ask.addr : BPF_CORE_READ(me, mm, exe_file);
 		if (!exe)
 			return 0;
 		path = &exe->f_path;
@@ -418,6 +448,58 @@ __noinline int ctx_memory(void)
 	s->off += sizeof(struct sys_proc);
 	fill_memory(proc_at(s), (void *)bpf_get_current_task());
 	return chunk_end(0);
+}
+
+/* ---- an open file, for its record ---- */
+
+static __always_inline void file_state(struct sys_file_rec *r, const struct file___file *file)
+{
+	struct inode___file *inode = BPF_CORE_READ(file, f_inode);
+	struct dentry___file *dentry = BPF_CORE_READ(file, f_path.dentry);
+
+	r->ino = BPF_CORE_READ(inode, i_ino);
+	r->ino_generation = BPF_CORE_READ(inode, i_generation);
+	r->mode = BPF_CORE_READ(inode, i_mode);
+	r->rdev = BPF_CORE_READ(inode, i_rdev);
+	r->dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	r->magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	r->open_flags = BPF_CORE_READ(file, f_flags);
+	if (BPF_CORE_READ(dentry, d_parent) == dentry)
+		r->flags |= SYS_FILE_ALONE;
+	else if (!BPF_CORE_READ(dentry, d_hash.pprev))
+		r->flags |= SYS_FILE_DELETED;
+}
+
+/* Files of namespaces are called by their kind. */
+static __always_inline long ns_name(char *dst, const struct file___file *file)
+{
+	struct ns_common___file *ns = BPF_CORE_READ(file, f_inode, i_private);
+
+	return bpf_probe_read_kernel_str(dst, 16, BPF_CORE_READ(ns, ops, name));
+}
+
+/* Fills the record in scratch memory for s->ask, its path included. Returns the bytes of the path. */
+__noinline int file_read(void)
+{
+	struct sys_scratch *s = my_scratch();
+	struct file___file *file;
+	struct sys_file_rec *r;
+	__u32 n;
+
+	if (!ident_typed() || !s)
+		return 0;
+	r = (void *)s->data;
+	file = (void *)s->ask.addr;
+	file_state(r, file);
+	if (s->ask.sk)
+		fill_sock(&r->end, (void *)s->ask.sk);
+	if (r->magic == NSFS_MAGIC)
+		return ns_name((char *)(r + 1), file) & 31;
+	s->off = sizeof(*r);
+	n = ctx_path(2);
+	if (n & 1 << 15)
+		r->flags |= SYS_FILE_ROOTLESS;
+	return n & (2 * PATH_BYTES - 1);
 }
 
 #endif

@@ -290,7 +290,7 @@ static __always_inline bool pred_result(const struct call *c)
 /* All conditions but the number of the call. */
 static __always_inline bool conditions(const struct call *c, __u32 todo)
 {
-	if (!select_result(c->ret) || c->latency_ns < sys_min_latency_ns || !select_caller(c->tgid))
+	if (!select_result(c->ret, c->latency_ns) || !select_caller(c->tgid))
 		return false;
 	return todo & SYS_DO_STATE || (pred_result(c) && pred_call(c));
 }

@@ -12,6 +12,13 @@
 #define SYS_RESULT_ALL 0
 #define SYS_RESULT_FAILED 1
 #define SYS_RESULT_SUCCESS 2
+#define SYS_RESULT_UNUSUAL 3	/* failed, or at least sys_min_latency_ns long */
+
+#define EINTR 4
+#define EAGAIN 11
+#define EINPROGRESS 115
+#define ERESTARTSYS 512			/* include/linux/errno.h; user space sees EINTR, or none of them */
+#define ERESTART_RESTARTBLOCK 516
 
 const volatile __u8 sys_result = SYS_RESULT_ALL;
 const volatile __u64 sys_min_latency_ns = 0;
@@ -22,11 +29,21 @@ static __always_inline bool is_error(__s64 ret)
 	return ret < 0 && ret >= -4095;
 }
 
-static __always_inline bool select_result(__s64 ret)
+/* Errors of normal operation do not count: not ready yet, interrupted. */
+static __always_inline bool is_failure(__s64 ret)
 {
-	if (sys_result == SYS_RESULT_ALL)
-		return true;
-	return is_error(ret) == (sys_result == SYS_RESULT_FAILED);
+	if (!is_error(ret) || ret == -EINTR || ret == -EAGAIN || ret == -EINPROGRESS)
+		return false;
+	return ret > -ERESTARTSYS || ret < -ERESTART_RESTARTBLOCK;
+}
+
+static __always_inline bool select_result(__s64 ret, __u64 latency_ns)
+{
+	const bool is_slow = latency_ns >= sys_min_latency_ns;
+
+	if (sys_result == SYS_RESULT_UNUSUAL)
+		return (sys_min_latency_ns && is_slow) || is_failure(ret);
+	return is_slow && (sys_result == SYS_RESULT_ALL || is_error(ret) == (sys_result == SYS_RESULT_FAILED));
 }
 
 /* Drops excluded processes. The ledger counts them as filtered, except the reader itself. */
@@ -36,7 +53,7 @@ static __always_inline bool drops_excluded(__u32 tgid, __u32 class)
 
 	if (!is_excluded(tgid))
 		return false;
-	l = tgid == sonde_self ? NULL : ledger_seen(class);
+	l = is_self(tgid) ? NULL : ledger_seen(class);
 	if (l)
 		rec_filtered(l);
 	return true;

@@ -215,16 +215,19 @@ static __always_inline void sum_time(struct sys_stats_cell *s, enum took how, __
 }
 
 /* @nr: number in the caller's ABI. */
-static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool failed, enum took how, __u64 ns)
+static __always_inline void sum_call(const struct call *c, long nr, __u32 todo, enum took how)
 {
-	struct sys_stats_cell *s = sys_by && slot != SLOT_NONE ? sum_by(slot, tgid) : NULL;
+	struct sys_stats_cell *s = sys_by && c->slot != SLOT_NONE ? sum_by(c->slot, c->tgid) : NULL;
+	__u32 slot = c->slot;
 
 	if (!s)
 		s = bpf_map_lookup_elem(&sys_stats_rows, &slot);
 	if (!s)
 		return;
 	SUM_ADD(s->calls, 1);
-	SUM_ADD(s->errors, failed);
+	SUM_ADD(s->errors, is_error(c->ret));
+	if (todo & (SYS_DO_SENDS | SYS_DO_RECEIVES) && c->ret > 0)
+		SUM_ADD(s->bytes, c->ret);
 	if (how == TOOK_UNTIMED)
 		return;
 	if (how == TOOK_FIRST)
@@ -232,7 +235,7 @@ static __always_inline void sum_call(__u32 slot, long nr, __u32 tgid, bool faile
 	if (how == TOOK_UNKNOWN)
 		SUM_ADD(s->unknown, 1);
 	else
-		sum_time(s, how, ns);
+		sum_time(s, how, c->latency_ns);
 }
 
 /* ---- programs ---- */
@@ -290,7 +293,7 @@ int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
 		return 0;
 	if (todo & SYS_DO_STEPS && !sum_selected(&c, todo))
 		return 0;
-	sum_call(c.slot, nr, c.tgid, is_error(ret), how, c.latency_ns);
+	sum_call(&c, nr, todo, how);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #ifndef SYS_TASK_BPF_H
 #define SYS_TASK_BPF_H
 
+#include "bpf/ident.bpf.h"
 #include "bpf/kernel.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/sys_wire.h"
@@ -37,6 +38,22 @@ static __always_inline __u64 task_start(struct task_struct *task)
 {
 	return typed_task() ? task->group_leader->start_boottime :
 			      BPF_CORE_READ(task, group_leader, start_boottime);
+}
+
+static __always_inline __u32 task_netns(struct task_struct *task)
+{
+	struct nsproxy *ns;
+
+	if (!typed_task())
+		return ident_netns(task);
+	ns = task->nsproxy;
+	return ns ? ns->net_ns->ns.inum : 0; /* NULL: exiting */
+}
+
+/* Id of the cgroup of @task, the current one. */
+static __always_inline __u64 task_cgroup(struct task_struct *task)
+{
+	return typed_task() ? task->cgroups->dfl_cgrp->kn->id : bpf_get_current_cgroup_id();
 }
 
 #if defined(__TARGET_ARCH_x86)

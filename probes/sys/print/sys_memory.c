@@ -26,14 +26,15 @@ static void add_string(const struct sys_body *b, unsigned i, unsigned cap, struc
 }
 
 /* An array of strings with a NUL after each. */
-static void add_strings(const uint8_t *p, size_t len, unsigned cap, bool more, struct buf *out)
+static void add_strings(const uint8_t *p, size_t len, const struct sys_print_opts *o, bool more, struct buf *out)
 {
 	const uint8_t *end = p + len;
 	unsigned n = 0;
 
 	buf_add_char(out, '[');
-	for (; p < end && n < STRV_SHOWN; n++) {
-		size_t one = strnlen((const char *)p, (size_t)(end - p)), shown = cap && one > cap ? cap : one;
+	for (; p < end && (o->full || n < STRV_SHOWN); n++) {
+		size_t one = strnlen((const char *)p, (size_t)(end - p));
+		size_t shown = o->cap && one > o->cap ? o->cap : one;
 
 		buf_add_str(out, n ? ", " : "");
 		sys_text_quoted(p, shown, shown < one, out);
@@ -77,7 +78,7 @@ static void add_strv(const struct sys_body *b, const struct sys_arg *arg, unsign
 	else if (!o->full && is_env(arg))
 		add_vars(b->args[i], s.data, s.len, s.flags & SYS_CHUNK_F_CUT, out);
 	else
-		add_strings(s.data, s.len, o->cap, s.flags & SYS_CHUNK_F_CUT, out);
+		add_strings(s.data, s.len, o, s.flags & SYS_CHUNK_F_CUT, out);
 }
 
 /* Arguments of a successful exec, read from the new program. False for other calls and arguments. */
@@ -89,11 +90,11 @@ static bool add_image(const struct sys_image *m, const struct sys_arg *arg, uint
 	if (arg->kind == SYS_ARG_PATH)
 		sys_text_quoted(m->name, m->proc.name_len, false, out);
 	else if (arg->kind == SYS_ARG_STRV && !is_env(arg))
-		add_strings(m->args, m->proc.args_len, o->cap, m->proc.flags & SYS_PROC_ARGS_CUT, out);
+		add_strings(m->args, m->proc.args_len, o, m->proc.flags & SYS_PROC_ARGS_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV && !o->full)
 		add_vars(at, m->env, m->proc.env_len, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else if (arg->kind == SYS_ARG_STRV)
-		add_strings(m->env, m->proc.env_len, o->cap, m->proc.flags & SYS_PROC_ENV_CUT, out);
+		add_strings(m->env, m->proc.env_len, o, m->proc.flags & SYS_PROC_ENV_CUT, out);
 	else
 		return false;
 	return true;
@@ -371,7 +372,7 @@ bool sys_memory_print(const struct sys_body *b, const struct sys_arg *arg, bool 
 {
 	struct sys_image image;
 
-	if (!entered && sys_body_image(b, &image) && add_image(&image, arg, env_at(b, arg), o, out))
+	if (!entered && b->chunks_len && sys_body_image(b, &image) && add_image(&image, arg, env_at(b, arg), o, out))
 		return true;
 	return add_pointed(b, arg, entered, o, out);
 }

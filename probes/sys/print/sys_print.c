@@ -3,7 +3,6 @@
  * Arguments of a call: selects the form and the printer of each.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "probes/sys/print/sys_print.h"
 #include "probes/sys/print/sys_text.h"
 #include "probes/sys/sys_plan_wire.h"
@@ -60,7 +60,7 @@ static void add_fd(uint64_t v, bool dir, struct buf *out)
 	if (dir && (int32_t)v == AT_FDCWD)
 		buf_add_str(out, "AT_FDCWD");
 	else
-		buf_printf(out, "%" PRId32, (int32_t)v);
+		buf_add_i64(out, (int32_t)v);
 }
 
 static void add_id(uint64_t v, struct buf *out)
@@ -83,19 +83,19 @@ static void add_scalar(const struct sys_body *b, unsigned kind, unsigned ref, ui
 {
 	switch ((enum sys_arg_kind)kind) {
 	case SYS_ARG_INT: case SYS_ARG_PID: case SYS_ARG_SPID:
-		buf_printf(out, "%" PRId32, (int32_t)v);
+		buf_add_i64(out, (int32_t)v);
 		break;
 	case SYS_ARG_UINT: case SYS_ARG_UFD: case SYS_ARG_U32V:
 		buf_add_u64(out, (uint32_t)v);
 		break;
 	case SYS_ARG_LONG: case SYS_ARG_OFF:
-		buf_printf(out, "%" PRId64, b->abi == SYS_ABI_I386 ? (int32_t)v : (int64_t)v);
+		buf_add_i64(out, b->abi == SYS_ABI_I386 ? (int32_t)v : (int64_t)v);
 		break;
 	case SYS_ARG_ULONG: case SYS_ARG_U64: case SYS_ARG_SIZE:
 		buf_add_u64(out, v);
 		break;
 	case SYS_ARG_HEX:
-		buf_printf(out, v ? "%#" PRIx64 : "0", v);
+		buf_add_hex(out, v);
 		break;
 	case SYS_ARG_FD:
 		add_fd(v, false, out);
@@ -143,6 +143,27 @@ static void add_names(const struct sys_body *b, const struct sys_arg *arg, struc
 		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_table_xlat_for(arg->ref, b->abi), v), out);
 }
 
+/* "</etc/passwd>" if @fd is the descriptor that @o->file is behind. */
+static void add_fd_name(const struct sys_body *b, const struct sys_print_opts *o, uint64_t fd, struct buf *out)
+{
+	const struct sec_file *f = o->file;
+	const uint8_t proto = f ? f->conn.proto : 0;
+
+	if (o->add_fd) {
+		o->add_fd(o->ctx, (int32_t)fd, out);
+		return;
+	}
+	if (!f || (int32_t)fd < 0 || (int32_t)fd != sys_body_fd(b))
+		return;
+	buf_add_char(out, '<');
+	if (f->kind == FILE_KIND_INET)
+		buf_printf(out, "%s:[", proto == IPPROTO_TCP ? "TCP" : proto == IPPROTO_UDP ? "UDP" : "IP");
+	else if (f->kind == FILE_KIND_UNIX)
+		buf_add_str(out, "UNIX:[");
+	str_escape_buf(out, f->name, f->name_len);
+	buf_add_str(out, f->kind == FILE_KIND_INET || f->kind == FILE_KIND_UNIX ? "]>" : ">");
+}
+
 static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool entered, const struct sys_print_opts *o,
 		    struct buf *out)
 {
@@ -152,6 +173,22 @@ static void add_arg(const struct sys_body *b, const struct sys_arg *arg, bool en
 		add_names(b, arg, out);
 	else
 		add_scalar(b, arg->kind, 0, b->args[arg->reg], out);
+	if (arg->kind == SYS_ARG_FD || arg->kind == SYS_ARG_DIRFD)
+		add_fd_name(b, o, b->args[arg->reg], out);
+	if ((arg->kind == SYS_ARG_PID || arg->kind == SYS_ARG_SPID) && o->add_pid)
+		o->add_pid(o->ctx, (int32_t)b->args[arg->reg], out);
+}
+
+static void add_result_name(const struct sys_body *b, const struct sys_print_opts *o, struct buf *out)
+{
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
+
+	if (sys_failed(b->ret))
+		return;
+	if (sys_table_fd(call) == SYS_N_RET)
+		add_fd_name(b, o, (uint64_t)b->ret, out);
+	if (call && call->ret == SYS_ARG_PID && o->add_pid)
+		o->add_pid(o->ctx, (int32_t)b->ret, out);
 }
 
 #define CLONE_PARENT_SETTID 0x100000
@@ -194,6 +231,15 @@ static bool is_filled_in(const struct sys_arg *arg)
 	}
 }
 
+/* Registers of 0, but for names such as SEEK_SET and for strings that execve() was given. */
+static bool says_nothing(const struct sys_body *b, const struct sys_arg *arg)
+{
+	const bool named = arg->kind == SYS_ARG_XLAT && sys_xlats[arg->ref].kind == SYS_XLAT_ENUM;
+	const bool text = arg->kind == SYS_ARG_PATH || arg->kind == SYS_ARG_STR || arg->kind == SYS_ARG_STRV;
+
+	return !b->args[arg->reg] && !named && !text;
+}
+
 int sys_print_args(const struct sys_body *b, bool entered, const struct sys_print_opts *o, struct buf *out)
 {
 	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
@@ -202,15 +248,17 @@ int sys_print_args(const struct sys_body *b, bool entered, const struct sys_prin
 	unsigned n = form ? form->n_args : call ? call->n_args : sys_body_n_args(b);
 	const char *sep = "";
 
-	if (call && !strcmp(call->name, "clone") && n) {
+	if (call && !strcmp(call->name, "clone") && n && !o->names) {
 		add_clone(b, call, entered, o, out);
 		return buf_error(out);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (args && args[i].reg >= sys_body_n_args(b))
+		if (args && (args[i].reg >= sys_body_n_args(b) || (o->names && says_nothing(b, &args[i]))))
 			continue;
 		buf_add_str(out, sep);
 		sep = ", ";
+		if (args && o->names)
+			buf_printf(out, "%s: ", args[i].name);
 		if (args && b->flags & SYS_F_KILLED && is_filled_in(&args[i])) {
 			buf_add_str(out, " <unfinished ...>");
 			break;
@@ -225,8 +273,13 @@ int sys_print_args(const struct sys_body *b, bool entered, const struct sys_prin
 
 void sys_print_pad(size_t column, struct buf *out)
 {
-	while (out->len + 1 < column && buf_add_char(out, ' ') >= 0)
-		;
+	const size_t n = out->len + 1 < column ? column - out->len - 1 : 0;
+	char *p = n ? buf_reserve(out, n) : NULL;
+
+	if (!p)
+		return;
+	memset(p, ' ', n);
+	buf_commit(out, n);
 }
 
 int sys_print_call(const struct sys_body *b, bool entered, const struct sys_print_opts *o, size_t column,
@@ -237,13 +290,15 @@ int sys_print_call(const struct sys_body *b, bool entered, const struct sys_prin
 	const struct sys_body *shown = sub ? &inner : b;
 	char name[24];
 
-	buf_printf(out, "%s(", sub ? sub : sys_table_call_name(b->abi, b->nr, name));
+	buf_add_str(out, sub ? sub : sys_table_call_name(b->abi, b->nr, name));
+	buf_add_char(out, '(');
 	sys_print_args(shown, entered, o, out);
 	buf_add_char(out, ')');
 	if (!entered) {
 		sys_print_pad(column, out);
 		buf_add_str(out, " = ");
 		sys_result_print(b, out);
+		add_result_name(b, o, out);
 		sys_result_print_answer(b, " ", out);
 	}
 	return buf_error(out);

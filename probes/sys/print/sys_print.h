@@ -16,6 +16,15 @@ struct buf;
 struct sys_print_opts {
 	unsigned cap;		/* longest string, bytes; 0 = no limit */
 	bool full;		/* all members of structures, and whole environments (strace -v) */
+	bool names;		/* "fd: 3" in place of "3"; without arguments that are 0, as perf trace prints them */
+	const struct sec_file *file; /* of the call's descriptor, to print its name as strace -y does; NULL = none */
+	/*
+	 * Append what stands behind a descriptor (AT_FDCWD included) and a process id, or nothing. NULL = the name of
+	 * `file`, and nothing.
+	 */
+	void (*add_fd)(void *ctx, int32_t fd, struct buf *out);
+	void (*add_pid)(void *ctx, int32_t pid, struct buf *out);
+	void *ctx;
 };
 
 extern const struct sys_print_opts sys_print_all;

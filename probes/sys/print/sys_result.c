@@ -59,10 +59,10 @@ int sys_result_print(const struct sys_body *b, struct buf *out)
 	if (call && call->ret == SYS_ARG_XLAT)
 		return add_named(&sys_xlats[call->ret_ref], b, out);
 	if (call && (call->ret == SYS_ARG_PTR || call->ret == SYS_ARG_HEX))
-		return buf_printf(out, "%#" PRIx64, (uint64_t)b->ret);
+		return buf_add_hex(out, (uint64_t)b->ret);
 	if (call && call->ret == SYS_ARG_MODE)
 		return buf_printf(out, "%#03o", (unsigned)b->ret);
-	return buf_printf(out, "%" PRId64, b->ret);
+	return buf_add_i64(out, b->ret);
 }
 
 void sys_result_print_fdset(const struct sys_body *b, unsigned i, struct sys_bytes m, struct buf *out)
@@ -162,6 +162,8 @@ int sys_result_print_answer(const struct sys_body *b, const char *before, struct
 
 	if (!b->ret && waits(b))
 		return buf_printf(out, "%s(Timeout)", before);
+	if (!b->chunks_len)
+		return buf_error(out);
 	for (unsigned i = 0; b->ret > 0 && i < sys_body_n_args(b); i++) {
 		struct buf part = { 0 };
 

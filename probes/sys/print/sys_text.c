@@ -25,7 +25,7 @@ static const struct sys_xlat *names_of(const char *name)
 
 static void add_unknown(uint64_t v, const char *unknown, struct buf *out)
 {
-	buf_printf(out, v ? "%#" PRIx64 : "%" PRIu64, v);
+	buf_add_hex(out, v);
 	if (unknown)
 		buf_printf(out, " /* %s */", unknown);
 }
@@ -102,7 +102,10 @@ void sys_text_signal(uint64_t signo, struct buf *out)
 
 void sys_text_ptr(uint64_t v, struct buf *out)
 {
-	buf_printf(out, v ? "%#" PRIx64 : "NULL", v);
+	if (v)
+		buf_add_hex(out, v);
+	else
+		buf_add_str(out, "NULL");
 }
 
 void sys_text_mode(uint64_t mode, struct buf *out)

@@ -36,8 +36,10 @@ struct resync {
 	struct probe *probe;
 	struct scan *scan;
 	struct containers *containers;
+	/* lint-ok(tables): decides what to read from /proc, before the records reach the engine */
 	struct map cgroups;	/* uint32_t tgid -> uint64_t cgroup id at its exec */
 	struct buf rec;
+	/* lint-ok(tables): number of the last reading, not what was read */
 	struct map tasks;	/* uint32_t tid -> uint32_t number of the gap that it was read after */
 	VEC(struct seq) seqs;	/* by CPU, then class */
 	uint32_t gaps;
@@ -259,13 +261,14 @@ static void remember_cgroup(struct resync *h, uint32_t tgid, uint64_t cgroup)
  */
 static bool changed_cgroup(struct resync *h, const struct sonde_rec *r)
 {
-	const struct sys_body *b = (const void *)(r + 1);
+	const struct sys_rec *rec = (const void *)r;
+	const struct sys_body *b = (const void *)&rec->ret;
 	struct sys_image image;
 	uint64_t *known, cgroup, begin_ns = clock_boot_ns();
 	bool same;
 
-	if (r->type != SYS_REC_EXIT || r->len < sizeof(*r) + sizeof(*b) || b->ret != 0 ||
-	    b->chunks_len > r->len - sizeof(*r) - sizeof(*b) || b->flags & SYS_F_SHORT ||
+	if (r->type != SYS_REC_EXIT || r->len < sizeof(*rec) || b->ret != 0 ||
+	    b->chunks_len > r->len - sizeof(*rec) || b->flags & SYS_F_SHORT ||
 	    !sys_body_image(b, &image) || !image.proc.name_len)
 		return false;
 	cgroup = image.proc.cgroup_id;

@@ -30,6 +30,7 @@ struct scan {
 	struct params_out out;
 	bool anew;		/* thread rows announce that descriptor rows follow */
 	struct buf text, more;	/* scratch: file contents */
+	/* lint-ok(tables): lines of /proc/net, for one reading */
 	struct map sockets;	/* uint64_t inode -> struct scan_socket */
 	struct map spaces;	/* uint64_t network namespace -> uint8_t: namespaces whose sockets were read */
 	struct buf names;	/* names of unix sockets */

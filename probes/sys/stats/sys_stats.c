@@ -11,6 +11,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/macros.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "loop/loop.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/sys/sys_plan_wire.h"
@@ -28,6 +31,7 @@ static void add(struct sys_stats_cell *sum, const struct sys_stats_cell *s, stru
 	sum->sampled_ns += s->sampled_ns;
 	sum->unknown += s->unknown;
 	sum->max_ns = MAX(sum->max_ns, s->max_ns);
+	sum->bytes += s->bytes;
 	for (unsigned k = 0; k < SYS_STEPS; k++)
 		ret->steps[k] += s->steps[k];
 }
@@ -57,6 +61,7 @@ static void fill(const struct sys_stats_cell *sum, struct sys_stats_rec *ret)
 	ret->errors = sum->errors;
 	ret->total_ns = estimate(sum);
 	ret->max_ns = sum->max_ns;
+	ret->bytes = sum->bytes;
 	ret->timed = sum->sure + sum->sampled;
 }
 
@@ -170,4 +175,223 @@ int sys_stats_report(struct probe *p, struct bpf_object *obj, const unsigned *ab
 		r = probe_env_inject(p->env, &sums[i].hdr, sizeof(sums[i]));
 	}
 	return r;
+}
+
+/* ---- at intervals ---- */
+
+#define FULL (SYS_BY_MOST / 4)	/* keys in the kernel's table: those without calls make room from here on */
+#define LEAD 16u			/* a report comes 1 / LEAD of the interval early */
+
+struct sys_stats_reports {
+	struct probe *p;
+	struct bpf_object *obj;		/* borrowed */
+	const unsigned *abis;
+	unsigned n_abis;
+	uint64_t interval_ns;
+	struct loop_source *timer;
+	struct map reported;		/* struct sys_stats_key -> struct sys_stats_cell: as of the last report */
+	VEC(struct sys_stats_rec) rows;
+	VEC(struct sys_stats_key) idle;	/* keys without a call since */
+	struct sys_stats_cell *cpus;	/* owned; a value per possible CPU */
+	bool overflowed;		/* calls of further keys are in the rows of all */
+};
+
+static uint64_t step_end(unsigned step)
+{
+	unsigned octave = (step >> 2) + 1;
+
+	return step < 4 ? step : ((4ull + (step & 3) + 1) << (octave - 2)) - 1;
+}
+
+/* The longest call since @was: exact if it is the longest of all, else the end of its step. */
+static uint64_t max_since(const struct sys_stats_cell *was, const struct sys_stats_cell *now,
+			  const struct sys_stats_rec *r)
+{
+	if (now->max_ns > was->max_ns)
+		return now->max_ns;
+	for (unsigned i = SYS_STEPS; i > 0; i--)
+		if (r->steps[i - 1])
+			return MIN(step_end(i - 1), now->max_ns);
+	return 0;
+}
+
+static void subtract(const struct sys_stats_cell *was, const struct sys_stats_cell *now, struct sys_stats_rec *r)
+{
+	const struct sys_stats_cell since = {
+		.calls = now->calls - was->calls, .errors = now->errors - was->errors, .sure = now->sure - was->sure,
+		.sure_ns = now->sure_ns - was->sure_ns, .sampled = now->sampled - was->sampled,
+		.sampled_ns = now->sampled_ns - was->sampled_ns, .unknown = now->unknown - was->unknown,
+		.bytes = now->bytes - was->bytes,
+	};
+
+	for (unsigned i = 0; i < SYS_STEPS; i++)
+		r->steps[i] = now->steps[i] - was->steps[i];	/* 32 bits, which may wrap */
+	fill(&since, r);
+	r->max_ns = max_since(was, now, r);
+}
+
+/* 1: the key had calls since, and has a row. 0: it had none. */
+static int add_since(struct sys_stats_reports *s, const struct sys_stats_key *key, const struct sys_stats_cell *now)
+{
+	struct sys_stats_cell *was = map_add(&s->reported, key, NULL);
+	struct sys_stats_rec *r;
+
+	if (!was || vec_grow(&s->rows) < 0)
+		return -ENOMEM;
+	if (now->calls == was->calls)
+		return 0;
+	r = &s->rows.items[s->rows.len++];
+	*r = (struct sys_stats_rec){ .hdr = { .type = SYS_REC_SUM, .tgid = key->tgid, .tid = key->tgid },
+				     .by_pid = key->tgid };
+	memcpy(r->by_name, key->name, sizeof(r->by_name));
+	subtract(was, now, r);
+	name_call(r, s->abis, key->slot);
+	*was = *now;
+	return 1;
+}
+
+static int read_keys(struct sys_stats_reports *s, int fd, size_t *ret_n)
+{
+	struct sys_stats_key key, *before = NULL;
+	struct sys_stats_cell cell;
+	int r = 0;
+
+	*ret_n = 0;
+	for (unsigned i = 0; r >= 0 && i < SYS_BY_MOST && bpf_map_get_next_key(fd, before, &key) == 0; i++) {
+		before = &key;
+		if (bpf_map_lookup_elem(fd, &key, &cell) < 0 || key.slot >= s->n_abis * SYS_NR_MAX)
+			continue;
+		++*ret_n;
+		r = add_since(s, &key, &cell);
+		if (r == 0 && vec_grow(&s->idle) >= 0)
+			s->idle.items[s->idle.len++] = key;
+	}
+	return r;
+}
+
+/* Calls of keys that the table has no room for, by number. */
+static int read_rest(struct sys_stats_reports *s)
+{
+	int fd = bpf_object__find_map_fd_by_name(s->obj, "sys_stats_rows"), r = 0;
+	const unsigned n_cpus = probe_env_n_cpus(s->p->env);
+
+	for (uint32_t slot = 0; r >= 0 && slot < s->n_abis * SYS_NR_MAX; slot++) {
+		const struct sys_stats_key key = { .slot = slot };
+		struct sys_stats_cell sum = { 0 };
+		struct sys_stats_rec steps = { 0 };
+
+		if (bpf_map_lookup_elem(fd, &slot, s->cpus) < 0)
+			continue;
+		for (unsigned i = 0; i < n_cpus; i++)
+			add(&sum, &s->cpus[i], &steps);
+		for (unsigned i = 0; i < SYS_STEPS; i++)
+			sum.steps[i] = (uint32_t)steps.steps[i];
+		r = add_since(s, &key, &sum);
+	}
+	return r;
+}
+
+/* The last calls of a key are reported with the others: kernels before 5.14 cannot read and remove at once. */
+static int make_room(struct sys_stats_reports *s, int fd)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->idle.len; i++) {
+		const struct sys_stats_key *key = &s->idle.items[i];
+		struct sys_stats_cell last;
+
+		if (bpf_map_lookup_and_delete_elem(fd, key, &last) == 0)
+			r = add_since(s, key, &last);
+		else
+			bpf_map_delete_elem(fd, key);
+		map_remove(&s->reported, key);
+	}
+	return r;
+}
+
+int sys_stats_emit(struct sys_stats_reports *s)
+{
+	int fd = bpf_object__find_map_fd_by_name(s->obj, "sys_stats_rows_by"), r;
+	size_t n;
+
+	s->rows.len = s->idle.len = 0;
+	r = read_keys(s, fd, &n);
+	s->overflowed |= n + SYS_BY_MOST / 16 >= SYS_BY_MOST;
+	if (r >= 0 && s->overflowed)
+		r = read_rest(s);
+	if (r >= 0 && n >= FULL)
+		r = make_room(s, fd);
+	if (s->rows.len)
+		arrange(s->rows.items, s->rows.len);
+	for (size_t i = 0; r >= 0 && i < s->rows.len; i++) {
+		struct sys_stats_rec *row = &s->rows.items[i];
+
+		row->hdr.instance = s->p->instance;
+		row->by = SYS_BY_PROCESS;
+		row->one_in = 1;
+		r = probe_env_inject(s->p->env, &row->hdr, sizeof(*row));
+	}
+	return r < 0 ? r : 0;
+}
+
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
+{
+	sys_stats_emit(ctx);	/* without memory the next report has the calls */
+	return 0;
+}
+
+/* Time to the next report. */
+static uint64_t first_ns(uint64_t interval_ns)
+{
+	const uint64_t lead_ns = interval_ns / LEAD, phase_ns = (clock_boot_ns() + lead_ns) % interval_ns;
+
+	return interval_ns - phase_ns;
+}
+
+int sys_stats_start(struct sys_stats_reports *s)
+{
+	int r;
+
+	if (!s->p->loop)
+		return 0;
+	r = loop_add_timer(s->p->loop, first_ns(s->interval_ns), s->interval_ns, on_interval, s, &s->timer);
+	if (r >= 0)
+		loop_name(s->timer, "sums");
+	return r < 0 ? r : 0;
+}
+
+int sys_stats_set_interval(struct sys_stats_reports *s, uint64_t interval_ns)
+{
+	s->interval_ns = interval_ns;
+	return s->timer ? loop_set_timer(s->timer, first_ns(interval_ns), interval_ns) : 0;
+}
+
+struct sys_stats_reports *sys_stats_new(struct probe *p, struct bpf_object *obj, const unsigned *abis,
+					unsigned n_abis, uint64_t interval_ns)
+{
+	struct sys_stats_reports *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	*s = (struct sys_stats_reports){ .p = p, .obj = obj, .abis = abis, .n_abis = n_abis,
+					 .interval_ns = interval_ns };
+	map_init(&s->reported, sizeof(struct sys_stats_key), sizeof(struct sys_stats_cell));
+	s->cpus = calloc(probe_env_n_cpus(p->env), sizeof(*s->cpus));
+	if (!s->cpus) {
+		sys_stats_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+void sys_stats_free(struct sys_stats_reports *s)
+{
+	if (!s)
+		return;
+	loop_remove(s->timer);
+	map_fini(&s->reported);
+	vec_fini(&s->rows);
+	vec_fini(&s->idle);
+	free(s->cpus);
+	free(s);
 }

@@ -6,9 +6,11 @@
 #define SYS_STATS_ROWS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bpf_object;
 struct probe;
+struct sys_stats_reports;
 
 /*
  * Injects a record for each call that was made, in descending order of time. @sampled: times are of a sample
@@ -17,5 +19,17 @@ struct probe;
  */
 int sys_stats_report(struct probe *p, struct bpf_object *obj, const unsigned *abis, unsigned n_abis, unsigned by,
 		   bool sampled);
+
+/*
+ * Reports at intervals, by process and call: the sums since the report before. They come shortly before each multiple
+ * of the interval (boot clock), so that readers with such intervals find one report in each. @abis is borrowed. NULL
+ * without memory.
+ */
+struct sys_stats_reports *sys_stats_new(struct probe *p, struct bpf_object *obj, const unsigned *abis,
+					unsigned n_abis, uint64_t interval_ns);
+void sys_stats_free(struct sys_stats_reports *s);	/* NULL is fine */
+int sys_stats_start(struct sys_stats_reports *s);	/* once the programs are attached; 0 or -errno */
+int sys_stats_set_interval(struct sys_stats_reports *s, uint64_t interval_ns);
+int sys_stats_emit(struct sys_stats_reports *s);	/* reports now. 0 or -errno */
 
 #endif

@@ -36,7 +36,16 @@ static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
 	return 0;
 }
 
-enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE };
+enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE, GET_STEPS, GET_READ, GET_WRITTEN };
+
+static int get_bytes(const struct sys_stats_body *b, const struct sys_call *call, enum sys_class class,
+		     struct value *ret)
+{
+	if (!call || call->class != class || call->ret != SYS_ARG_SIZE)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_UINT, .u = b->bytes };
+	return 0;
+}
 
 static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
 {
@@ -54,6 +63,11 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	case GET_P99:
 		ret->u = percentile(b, 99);
 		return 0;
+	case GET_STEPS:
+		*ret = (struct value){ .kind = VAL_BYTES, .str = (const char *)b->steps, .len = sizeof(b->steps) };
+		return 0;
+	case GET_READ: return get_bytes(b, call, SYS_CLASS_IO_READ, ret);
+	case GET_WRITTEN: return get_bytes(b, call, SYS_CLASS_IO_WRITE, ret);
 	case GET_WHOSE:
 		if (!b->by || !*b->by_name)
 			return -ENOENT;
@@ -131,7 +145,12 @@ static const struct field sum_fields[] = {
 	GOT("syscall.avg", GET_AVG, FIELD_NS, "average time"),
 	GOT("syscall.p50", GET_P50, FIELD_NS, "median time, up to 25 % too high"),
 	GOT("syscall.p99", GET_P99, FIELD_NS, "99th percentile of the time, up to 25 % too high"),
+	{ .name = "syscall.steps", .kind = FIELD_GET, .off = GET_STEPS, .flags = FIELD_SILENT | FIELD_OPEN,
+	  .doc = "numbers of calls by time, 64 bits each: four steps an octave" },
+	ROW(abi, "syscall.abi", FIELD_UINT, "ABI of the call", .flags = FIELD_SILENT),
 	ROW(max_ns, "syscall.max", FIELD_NS, "longest timed call; long calls are always timed"),
+	GOT("syscall.read", GET_READ, FIELD_UINT, "bytes that the calls read", .flags = FIELD_SILENT),
+	GOT("syscall.written", GET_WRITTEN, FIELD_UINT, "bytes that they wrote", .flags = FIELD_SILENT),
 };
 
 const struct event_desc sys_stats_desc = {
@@ -144,6 +163,7 @@ const struct event_desc sys_stats_desc = {
 	.fields = sum_fields,
 	.n_fields = ARRAY_SIZE(sum_fields),
 	.body_size = sizeof(struct sys_stats_body),
+	.sections = 1u << SEC_PROC,
 	.get = sum_get,
 	.line = sum_line,
 };

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -230,6 +231,7 @@ struct rule {
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 #define REQUESTS 0xff00 /* of ioctl(): type letter, _IOC_TYPE */
 #define KIND_OF(letter) ((scmp_datum_t)(letter) << 8)
+#define SOCKIOS 0x89 /* type of SIOC*: linux/sockios.h */
 
 /* Action by one argument. */
 static const struct rule rules[] = {
@@ -241,13 +243,14 @@ static const struct rule rules[] = {
 	{ SCMP_SYS(setns), SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(bpf), SCMP_A0(SCMP_CMP_NE, BPF_OBJ_PIN), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_ACT_ALLOW },
+	{ SCMP_SYS(socketpair), SCMP_A0(SCMP_CMP_EQ, AF_UNIX), SCMP_ACT_ALLOW }, /* a connection of the page */
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET), SCMP_ACT_ALLOW }, /* name resolution, ioctl() */
 	{ SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_INET6), SCMP_ACT_ALLOW },
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF('$')), SCMP_ACT_ALLOW },  /* perf */
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF(0x89)), SCMP_ACT_ALLOW }, /* interfaces */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF(SOCKIOS)), SCMP_ACT_ALLOW }, /* interface */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW }, /* identity of a file */
-	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, 0x5401), SCMP_ACT_ALLOW },	      /* TCGETS: isatty() */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS), SCMP_ACT_ALLOW },	      /* isatty() */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL), SCMP_ACT_ALLOW },	      /* workers */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0), SCMP_ACT_ALLOW },
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Progress and closing words of a run, on stderr: for a person at a terminal, or with -v.
+ * Progress and closing lines of a run, on stderr: for a user at a terminal, or with -v.
  */
 #ifndef CMD_CLOSING_H
 #define CMD_CLOSING_H
@@ -21,7 +21,7 @@ void closing_add_number(struct buf *b, uint64_t n);
 void closing_add_count(struct buf *b, uint64_t n, const char *thing);
 
 /*
- * A line at the foot of a terminal, written again each second until it is freed. @line appends the text; it gets the
+ * A line at the foot of a terminal, rewritten each second until it is freed. @line appends the text; it gets the
  * whole seconds since the start. Without a terminal nothing is written, and *ret is NULL.
  */
 struct progress;

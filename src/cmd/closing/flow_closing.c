@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The end of sonde flows: how many there were, and how many had not ended.
+ * The end of sonde flows: number of flows, and how many were still open.
  */
 #include "cmd/closing/flow_closing.h"
 
@@ -42,7 +42,7 @@ void flow_closing_event(void *ctx, const struct event *ev)
 		return;
 	if (why == NET_FLOW_CLOSED || why == NET_FLOW_IDLE) {
 		f->seen += !map_remove(&f->open, &id) && id != f->closed;
-		f->closed = id;		/* the event of its other direction comes right behind */
+		f->closed = id;		/* the event of its other direction follows immediately */
 		return;
 	}
 	map_add(&f->open, &id, &is_new);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts flows for the closing words of sonde flows; for struct tally.
+ * Counts flows for the closing lines of sonde flows; for struct tally.
  */
 #ifndef CMD_FLOW_CLOSING_H
 #define CMD_FLOW_CLOSING_H
@@ -13,9 +13,9 @@ struct buf;
 struct event;
 
 struct flow_closing {
-	struct map open;	/* ids: memory follows open flows, not all that were seen */
+	struct map open;	/* ids: memory follows open flows, not all flows */
 	uint64_t seen;
-	uint64_t closed;	/* id of the last that ended */
+	uint64_t closed;	/* id of the flow that ended last */
 };
 
 void flow_closing_init(struct flow_closing *f);

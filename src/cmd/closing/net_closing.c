@@ -34,7 +34,15 @@ static void count_packet(struct net_closing *c, const struct event *ev)
 	c->bytes += pkt ? pkt->cap_len : 0;
 }
 
-/* sonde.lost events add up to the ledger. */
+static void count_unexplained(struct net_closing *c, const struct event *ev)
+{
+	const struct net_unexplained_event *b = ev->body;
+
+	c->counted += b->counted;
+	c->unexplained += b->rest;
+}
+
+/* The sum of sonde.lost events equals the losses of the ledger. */
 static void count_lost(struct net_closing *c, const struct event *ev)
 {
 	if (ev->desc->type == SONDE_EV_LOST)
@@ -45,8 +53,12 @@ static int closing_event(struct sink *s, const struct event *ev)
 {
 	struct net_closing *c = s->opts->ctx;
 
-	if (ev->desc->class == EVENT_META)
+	if (ev->desc == &net_unexplained_desc)
+		count_unexplained(c, ev);
+	else if (ev->desc->class == EVENT_META)
 		count_lost(c, ev);
+	else if (ev->desc == &net_refused_desc)
+		c->refused++;
 	else if (ev->desc->class == EVENT_DATA && event_section(ev, SEC_PACKET))
 		count_packet(c, ev);
 	return 0;
@@ -72,7 +84,7 @@ static const struct sink_ops closing_sink = {
 
 void net_closing_set_spec(struct net_closing *c, struct run_ops *spec)
 {
-	if (!closing_wanted(c->run))
+	if (spec->watcher || !closing_wanted(c->run))
 		return;
 	spec->watcher = &closing_sink;
 	spec->watcher_ctx = c;
@@ -113,8 +125,27 @@ static void put_seen(struct buf *b, const struct net_closing *c)
 	closing_add_count(b, c->packets, "packet");
 	buf_add_str(b, ", ");
 	closing_add_count(b, c->drops, "drop");
+	if (c->refused) {
+		buf_add_str(b, ", ");
+		closing_add_count(b, c->refused, "refused connection");
+	}
 	if (!c->run->read && c->end_ns > c->begin_ns)
 		buf_printf(b, " in %" PRIu64 " s", (uint64_t)((c->end_ns - c->begin_ns) / NS_PER_S));
+}
+
+/* "; nstat 24, shown 24": refused connections by the kernel's count */
+static void put_counted(struct buf *b, const struct net_closing *c)
+{
+	if (!c->counted)
+		return;
+	buf_add_str(b, "; nstat ");
+	closing_add_number(b, c->counted);
+	buf_add_str(b, ", shown ");
+	closing_add_number(b, c->refused);
+	if (!c->unexplained)
+		return;
+	buf_add_str(b, ", unexplained ");
+	closing_add_number(b, c->unexplained);
 }
 
 void net_closing_say(const struct net_closing *c, int status)
@@ -125,6 +156,7 @@ void net_closing_say(const struct net_closing *c, int status)
 		return;
 	c->file ? put_file(&b, c) : put_seen(&b, c);
 	put_lost(&b, c, "; ");
+	put_counted(&b, c);
 	if (!buf_error(&b))
 		fprintf(stderr, "%s\n", buf_str(&b));
 }

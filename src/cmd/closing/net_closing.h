@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Progress and closing words of commands that show or write packets (cmd/closing.h).
+ * Progress and closing lines of commands that show or write packets (cmd/closing.h).
  */
 #ifndef CMD_NET_CLOSING_H
 #define CMD_NET_CLOSING_H
@@ -9,8 +9,10 @@
 
 struct net_closing {
 	const struct run_conf *run;
-	const char *file;	/* that packets are written to; NULL = none */
+	const char *file;	/* file of the packets; NULL = none */
 	uint64_t packets, bytes, drops, lost;
+	uint64_t refused;	/* connections, shown */
+	uint64_t counted, unexplained; /* by the kernel, and those of them that no program saw */
 	uint64_t begin_ns, end_ns;
 	struct progress *progress;
 };
@@ -24,7 +26,7 @@ struct err;
 /* Lets @c (zeroed but for run and file, valid during the run) count events, if closing_wanted(). */
 void net_closing_set_spec(struct net_closing *c, struct run_ops *spec);
 
-/* Behind run(), which returned @status: one line on stderr, none if standard output lost its reader. */
+/* After run(), which returned @status: one line on stderr, none if standard output lost its reader. */
 void net_closing_say(const struct net_closing *c, int status);
 
 /* For run_ops.started and stopped: a line each second while a file is written. @ctx: struct net_closing. */

@@ -7,14 +7,16 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/macros.h"
 #include "cmd/closing/closing.h"
 #include "cmd/other_netns.h"
 #include "cmd/run.h"
 #include "cmd/run_select.h"
 #include "event/core.h"
 #include "event/names.h"
+#include "state/state.h"
 
-/* One line per instance that saw anything. */
+/* One line per instance that saw events. */
 static void say_ledger(const struct pipeline *p)
 {
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
@@ -36,7 +38,28 @@ static void say_ledger(const struct pipeline *p)
 	}
 }
 
-/* A ledger that does not add up is a defect of ours; it must not pass in silence. */
+/* Entries of the state engine that left for lack of room: later events of theirs lack names. */
+static void say_evicted(const struct pipeline *p)
+{
+	static const char *const names[] = {
+		[STATE_PROCESS] = "processes", [STATE_THREAD] = "threads", [STATE_SOCKET] = "sockets",
+		[STATE_FILE] = "files",
+	};
+	_cleanup_(buf_fini) struct buf counts = { 0 };
+	struct state_stats st;
+
+	_Static_assert(ARRAY_SIZE(names) == STATE_TABLE__MAX, "every table has a name");
+	for (unsigned t = 0; t < STATE_TABLE__MAX; t++) {
+		state_stats(pipeline_state(p), (enum state_table)t, &st);
+		if (st.evicted)
+			buf_printf(&counts, "%s %s %llu", counts.len ? "," : "", names[t],
+				   (unsigned long long)st.evicted);
+	}
+	if (counts.len)
+		log_info("sonde: evicted for lack of memory:%s; their later events lack names", buf_str(&counts));
+}
+
+/* A ledger that does not add up is a bug in sonde and must be reported. */
 static void say_gaps(const struct pipeline *p)
 {
 	for (uint16_t i = 0; i < SONDE_INSTANCES; i++) {
@@ -49,8 +72,24 @@ static void say_gaps(const struct pipeline *p)
 	}
 }
 
+/* Causes that lose no event, with sentences of their own. */
+static bool is_apart(unsigned cause)
+{
+	return cause == SONDE_LOST_NOT_ATTACHED || cause == SONDE_LOST_MAPPING || cause == SONDE_LOST_NAMES;
+}
+
+static void say_names(const struct sonde_ledger *sum)
+{
+	if (sum->lost[SONDE_LOST_MAPPING])
+		log_warn("executable mappings lost: %llu; their stacks have no names",
+			 (unsigned long long)sum->lost[SONDE_LOST_MAPPING]);
+	if (sum->lost[SONDE_LOST_NAMES])
+		log_warn("the recording lacks %llu names of stacks: their files could not be read",
+			 (unsigned long long)sum->lost[SONDE_LOST_NAMES]);
+}
+
 /* Losses are reported even without -v. */
-static void say_losses(const struct pipeline *p, unsigned verbose)
+static void say_losses(const struct pipeline *p, bool each)
 {
 	struct sonde_ledger sum;
 	uint64_t lost = 0;
@@ -58,17 +97,23 @@ static void say_losses(const struct pipeline *p, unsigned verbose)
 	say_gaps(p);
 	pipeline_ledger(p, &sum);
 	for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
-		lost += sum.lost[c];
-	if (verbose)
+		lost += is_apart(c) ? 0 : sum.lost[c];
+	if (sum.lost[SONDE_LOST_NOT_ATTACHED])
+		log_warn("programs that ran before sonde was attached to them: %llu; their first calls are missing, "
+			 "--prefetch FILE attaches earlier", (unsigned long long)sum.lost[SONDE_LOST_NOT_ATTACHED]);
+	say_names(&sum);
+	if (each) {
 		say_ledger(p);
-	else if (lost)
+		say_evicted(p);
+	} else if (lost) {
 		log_warn("%llu of %llu events were lost; -v says why, a larger --ring-size may help",
 			 (unsigned long long)lost, (unsigned long long)sum.seen);
+	}
 }
 
 /* ---- why nothing was shown ---- */
 
-/* Instance 0 is proc, the ground under the command's own probes. */
+/* Instance 0 is proc, which every run has. */
 static void own_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 {
 	*ret = (struct sonde_ledger){ 0 };
@@ -101,14 +146,24 @@ static void add_refused(const struct sonde_ledger *l, const char *unit, struct b
 	closing_add_count(out, l->seen, unit);
 }
 
+static unsigned hertz_of(const struct run_end *c)
+{
+	return c->spec->stacks ? c->spec->stacks->hertz : 0;
+}
+
+/* Too short for samples, whatever the filter refused. */
+static bool was_short(const struct run_end *c)
+{
+	return hertz_of(c) && (double)c->ran_ns / 1e9 * hertz_of(c) < 10;
+}
+
 static void add_silence(const struct run_end *c, struct buf *out)
 {
 	double ran_s = (double)c->ran_ns / 1e9;
-	unsigned hertz = c->spec->stacks ? c->spec->stacks->hertz : 0;
 	unsigned others = c->others ? other_netns_busy(c->others) : 0;
 
-	if (hertz && ran_s * hertz < 10)
-		buf_printf(out, "no %ss: ran %.1f s at %u Hz", c->spec->unit, ran_s, hertz);
+	if (was_short(c))
+		buf_printf(out, "no %ss: ran %.1f s at %u Hz", c->spec->unit, ran_s, hertz_of(c));
 	else
 		buf_printf(out, "no %ss in %.1f s", c->spec->unit, ran_s);
 	if (others)
@@ -121,7 +176,7 @@ static void say_nothing_shown(const struct pipeline *p, const struct run_end *c)
 	struct sonde_ledger l;
 
 	own_ledger(p, &l);
-	if (!add_ended(c->conf, &why) && l.filtered)
+	if (!add_ended(c->conf, &why) && l.filtered && !was_short(c))
 		add_refused(&l, c->spec->unit, &why);
 	else if (!why.len)
 		add_silence(c, &why);
@@ -131,7 +186,7 @@ static void say_nothing_shown(const struct pipeline *p, const struct run_end *c)
 
 void run_end_say(const struct pipeline *p, const struct run_end *c)
 {
-	say_losses(p, c->conf->verbose);
+	say_losses(p, c->conf->verbose || (c->spec->ledgers && !c->conf->quiet));
 	if (c->spec->unit && !c->conf->quiet && !c->conf->read && !pipeline_shown(p))
 		say_nothing_shown(p, c);
 }

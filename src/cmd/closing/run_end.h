@@ -15,7 +15,7 @@ struct run_ops;
 struct run_end {
 	const struct run_conf *conf;
 	const struct run_ops *spec;
-	const struct other_netns *others;	/* since the start; NULL = not looked at */
+	const struct other_netns *others;	/* since the start; NULL = not examined */
 	uint64_t ran_ns;
 };
 

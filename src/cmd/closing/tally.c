@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "loop/loop.h"
@@ -15,8 +16,10 @@
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "event/core.h"
 #include "event/event.h"
 #include "sinks/sink.h"
+#include "sonde/wire.h"
 
 #define QUIET_NS 5000000000ull
 
@@ -24,6 +27,8 @@ static int tally_event(struct sink *s, const struct event *ev)
 {
 	struct tally *t = s->opts->ctx;
 
+	if (ev->desc->type == SONDE_EV_LOST)
+		t->n_lost += ((const struct core_lost *)ev->body)->count;
 	if (ev->desc->class != EVENT_DATA)
 		return 0;
 	t->n_events++;
@@ -32,8 +37,24 @@ static int tally_event(struct sink *s, const struct event *ev)
 	return 0;
 }
 
+static int tally_open(struct sink *s, _unused_ struct err *err)
+{
+	((struct tally *)s->opts->ctx)->begin_ns = clock_boot_ns();
+	return 0;
+}
+
+static int tally_close(struct sink *s)
+{
+	((struct tally *)s->opts->ctx)->end_ns = clock_boot_ns();
+	return 0;
+}
+
 const struct sink_ops tally_sink = {
-	.name = "tally", .summary = "for closing words", .event = tally_event,
+	.name = "tally",
+	.summary = "for closing words",
+	.open = tally_open,
+	.event = tally_event,
+	.close = tally_close,
 };
 
 static int on_quiet(void *ctx, _unused_ uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counts the events of a run for its closing words, and says once that nothing has come yet.
+ * Counts the events of a run for its closing lines, and says once if nothing has come yet.
  */
 #ifndef CMD_TALLY_H
 #define CMD_TALLY_H
@@ -19,12 +19,13 @@ struct sink_ops;
 
 struct tally {
 	const struct run_conf *conf;
-	/* Each event that is shown, and the line at the end; both may be NULL. */
+	/* Called for each displayed event, and for the line at the end; both may be NULL. */
 	void (*event)(void *ctx, const struct event *ev);
 	void (*closing)(void *ctx, struct buf *line);
 	void *ctx;
 	struct buf *nothing;	/* the sentence after five seconds without an event; NULL = none */
-	uint64_t n_events;
+	uint64_t n_events, n_lost;
+	uint64_t begin_ns, end_ns;	/* of the run, boot time */
 };
 
 extern const struct sink_ops tally_sink;	/* sink_opts.ctx is a struct tally */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde agent: the daemon. Options are rows of the configuration file too.
+ * sonde agent: the daemon. Its options are also rows of the configuration file.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,16 +12,23 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/http/agent_http.h"
+#include "agent/record/agent_record.h"
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "loop/loop.h"
+#include "metrics/metrics_table.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/daemon/agent_rows.h"
 #include "cmd/daemon/conf_file.h"
+#include "cmd/ui/ui_keeper.h"
+#include "http/http_listen.h"
 
 #define CONF_PATH "/etc/sonde/agent.conf"
+#define NS_PER_MINUTE (60 * NS_PER_S)
 
 struct agent_cmd_conf {
 	struct agent_conf agent;
@@ -44,25 +51,24 @@ static const struct opt agent_opts[] = {
 	ROW(limits.max_connections, "max-connections", 0, OPT_U32, "N",
 	    "of these, connections of one user (default 64)"),
 	ROW(limits.max_subscriptions, "max-subscriptions", 0, OPT_U32, "N",
-	    "streams of one user on the read socket (default 32)"),
+	    "streams of one user (default 32)"),
 	ROW(limits.max_instances, "max-instances", 0, OPT_U32, "N",
-	    "probes of one user with different options or selections (default 8)"),
+	    "different probes of one user (default 8)"),
 	ROW(limits.max_frequency, "max-frequency", 0, OPT_U32, "HZ",
-	    "samples per second and CPU of one user's probes together (default 5000)"),
+	    "samples per second of a CPU, of one user (5000)"),
 	ROW(limits.max_memory, "max-memory", 0, OPT_BYTES, "SIZE",
-	    "kernel memory of one user's probes, as far as options set it (default 256M)"),
+	    "kernel memory of one user's probes (default 256M)",
+	    .more = "as far as their options set it"),
 	ROW(limits.max_snaplen, "max-snaplen", 0, OPT_BYTES, "SIZE",
 	    "bytes of one packet, call, message or stack on the read socket (default 256k)"),
 	ROW(limits.max_expression, "max-expression", 0, OPT_BYTES, "SIZE",
-	    "filters and options of one subscription on the read socket (default 8k)"),
+	    "filters and options of one stream (default 8k)"),
 	ROW(limits.min_interval_ns, "min-interval", 0, OPT_DURATION, "TIME",
 	    "shortest interval between reports of a probe on the read socket (default 10ms)"),
 	ROW(limits.idle_ns, "idle-time", 0, OPT_DURATION, "TIME",
 	    "disconnect a reader without a stream after this time when three quarters of the places are taken "
 	    "(default 60s)"),
 	ROW(queue_bytes, "queue-size", 0, OPT_BYTES, "SIZE", "unread bytes of one client (default 4M)"),
-	ROW(queue_records, "queue-records", 0, OPT_U64, "N",
-	    "records that one client has not read, at most (default 262144)"),
 	ROW(stall_ns, "stall-time", 0, OPT_DURATION, "TIME",
 	    "disconnect a client that reads nothing for this long (60s)"),
 	ROW(allow_content, "allow-content", 0, OPT_ENUM, "WHO", "who sees content of other users' processes",
@@ -70,7 +76,7 @@ static const struct opt agent_opts[] = {
 	ROW(ring_bytes, "ring-size", 0, OPT_BYTES, "SIZE", "ring buffer per CPU (default 4M)"),
 	ROW(btf, "btf", 0, OPT_STR, "FILE", "copy of the kernel's BTF, if /sys hides it"),
 	ROW(latency_ns, "latency", 0, OPT_DURATION, "TIME",
-	    "longest wait before records are passed on (default 50ms)"),
+	    "longest delay of a record (default 50ms)"),
 	ROW(cilium_socket, "serve-cilium", 0, OPT_STR, "PATH",
 	    "serve Cilium's clients on this socket: packets, drops and calls"),
 	ROW(cilium_probes, "cilium-probes", 0, OPT_STR, "LIST",
@@ -79,14 +85,26 @@ static const struct opt agent_opts[] = {
 	    "serve /metrics for Prometheus: 127.0.0.1:PORT, [::1]:PORT or a socket"),
 	ROW(metrics_host, "metrics-host", 0, OPT_STR, "LIST",
 	    "host names that /metrics answers to, beside localhost and addresses"),
+	ROW(metrics_families, "metrics-families", 0, OPT_STR, "LIST",
+	    "metrics of the host at /metrics: drops, network, tcp, syscalls, oncpu, offcpu, policy, hubble, "
+	    "calls",
+	    .more = "doc/metrics.md has the metrics of each and their cost; names of methods and programs of all "
+		    "users are among the labels of calls; +pid, +container-id, +address, +port and +path add labels"),
+	ROW(metrics_interval_ns, "metrics-interval", 0, OPT_DURATION, "TIME",
+	    "how often to read the kernel's sums (default 5s)"),
+	ROW(otlp_metrics, "otlp-metrics", 0, OPT_STR, "URL", "send them to http://HOST:4318 every 10 s, too"),
+	ROW(ui, "ui", 0, OPT_STR, "ADDRESS",
+	    "serve the page of sonde ui: 127.0.0.1:PORT, [::1]:PORT or a socket",
+	    .more = "by a process without rights, with the content that allow-content gives the group; sonde status "
+		    "prints its address with the token"),
 	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME",
-	    "how often to measure the cost of probes (default 15s)"),
+	    "how often to measure probes' cost (default 15s)"),
 	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,
 	    "give up CAP_SYS_ADMIN too: no other network namespaces, and on some systems no profiles"),
 	OPT_END,
 };
 
-/* Not in the file. */
+/* Only on the command line. */
 static const struct opt start_opts[] = {
 	OPT_ROW(agent_cmd_conf, config, "config", 0, OPT_STR, "FILE",
 		"lines \"name = value\", the names being those of the options (default " CONF_PATH ")"),
@@ -103,7 +121,7 @@ static size_t agent_sets(void *conf, struct opt_set *ret_sets)
 	return 2;
 }
 
-/* sd_notify(3): one datagram to the socket that the service manager named. */
+/* sd_notify(3): one datagram to the service manager's socket. */
 static void notify(const char *text)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -122,10 +140,10 @@ static void notify(const char *text)
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
 
-/* The file's rows with those of the command line over them. */
+/* The file's rows, overridden by those of the command line. */
 struct settings {
 	struct agent_conf agent;
-	char *text;		/* what its strings point into; owned */
+	char *text;		/* memory of its strings; owned */
 };
 
 static void settings_fini(struct settings *s)
@@ -133,7 +151,7 @@ static void settings_fini(struct settings *s)
 	free(s->text);
 }
 
-/* Every member is a number or a pointer that is zero unless it was given. */
+/* Every member is a number or a pointer and zero unless it was set. */
 static void lay_over(struct agent_conf *ret, const struct agent_conf *given)
 {
 	const struct agent_conf none = { 0 };
@@ -150,8 +168,9 @@ static void lay_over(struct agent_conf *ret, const struct agent_conf *given)
 static int settings_read(const struct agent_cmd_conf *c, struct settings *ret, struct err *err)
 {
 	struct settings s = { 0 };
-	const struct opt_set set = { .opts = agent_opts, .conf = &s.agent };
-	int r = conf_file_read(c->config ? c->config : CONF_PATH, &set, 1, &s.text, err);
+	const struct opt_set sets[] = { { .opts = agent_opts, .conf = &s.agent },
+					{ .opts = agent_rows_file, .conf = &s.agent } };
+	int r = conf_file_read(c->config ? c->config : CONF_PATH, sets, ARRAY_SIZE(sets), &s.text, err);
 
 	if (r == -ENOENT && !c->config)
 		r = 0;
@@ -166,6 +185,8 @@ struct daemon {
 	struct agent *agent;
 	const struct agent_cmd_conf *conf;
 	struct settings settings;
+	struct ui_keeper keeper;	/* of the page, if there is one */
+	struct buf page;		/* its address with the token */
 	int signal;
 };
 
@@ -174,7 +195,7 @@ static int on_stop(void *ctx, int signo)
 	struct daemon *d = ctx;
 
 	if (d->signal)
-		_exit(CMD_BY_SIGNAL + signo); /* asked twice: at once */
+		_exit(CMD_BY_SIGNAL + signo); /* second request: stop at once */
 	d->signal = signo;
 	notify("STOPPING=1");
 	agent_stop(d->agent);
@@ -196,6 +217,26 @@ static int on_hangup(void *ctx, _unused_ int signo)
 	return 0;
 }
 
+/* Before the agent has anything that is not the page's business. */
+static int start_keeper(struct daemon *d, struct err *err)
+{
+	struct agent_conf *c = &d->settings.agent;
+	int r = ui_keeper_start(c, &d->keeper, &d->page, err);
+
+	c->ui_fd = d->keeper.fd;
+	c->ui_address = buf_str(&d->page);
+	return r;
+}
+
+/* The token is for a terminal and for readers of the agent, not for a log. */
+static void say_page(const struct agent_conf *c)
+{
+	if (isatty(STDOUT_FILENO) && printf("%s\n", c->ui_address) > 0)
+		fflush(stdout);
+	else
+		log_info("sonde agent: page at %s; sonde status prints its address with the token", c->ui);
+}
+
 static int serve(struct daemon *d, struct loop *loop, struct err *err)
 {
 	int r = loop_add_signal(loop, SIGINT, on_stop, d, NULL);
@@ -210,8 +251,27 @@ static int serve(struct daemon *d, struct loop *loop, struct err *err)
 	if (r < 0)
 		return r;
 	log_info("sonde agent: ready");
+	if (d->settings.agent.ui)
+		say_page(&d->settings.agent);
 	notify("READY=1");
 	return agent_run(d->agent, err);
+}
+
+static int check_settings(const struct agent_conf *c, struct err *err)
+{
+	uint32_t families, more;
+
+	if (c->metrics && !http_listen_check(c->metrics, err))
+		return -EINVAL;
+	if (ui_keeper_check(c, err) < 0)
+		return -EINVAL;
+	if (c->metrics_interval_ns > NS_PER_MINUTE)
+		return err_set(err, -EINVAL, "metrics-interval: at most 60s");
+	if (agent_record_check(c, err) < 0)
+		return -EINVAL;
+	if (c->metrics_families && metrics_table_mask(c->metrics_families, &families, &more, err) < 0)
+		return err_prefix(err, "metrics-families");
+	return 0;
 }
 
 static int agent_cmd_run(void *conf, const struct cmd_words *w)
@@ -225,14 +285,18 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 		r = err_set(&err, -EINVAL, "sonde agent takes no words; %s is one", w->words.items[0]);
 	if (r >= 0)
 		r = settings_read(d.conf, &d.settings, &err);
-	if (r >= 0 && d.settings.agent.metrics && !agent_http_address(d.settings.agent.metrics, &err))
-		r = -EINVAL;
+	if (r >= 0)
+		r = check_settings(&d.settings.agent, &err);
+	if (r >= 0 && !d.conf->check && d.settings.agent.ui)
+		r = start_keeper(&d, &err);
 	if (r >= 0 && !d.conf->check) {
 		loop = loop_new();
 		r = loop ? serve(&d, loop, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");
 	}
 	agent_free(d.agent);
 	loop_free(loop);
+	ui_keeper_stop(&d.keeper);
+	buf_fini(&d.page);
 	settings_fini(&d.settings);
 	if (r < 0)
 		log_error("%s", err.msg);
@@ -255,7 +319,11 @@ const struct cmd cmd_agent = {
 	       "the group with allow-content = group.\n\n"
 	       "Options may stand in the configuration file, without dashes, one \"name = value\" a line; what "
 	       "stands on the command line wins. SIGHUP reads the file again: limits of clients change at "
-	       "once, the rest with the next start. SIGTERM ends every stream whole and leaves nothing behind.",
+	       "once, the rest with the next start. SIGTERM ends every stream whole and leaves nothing behind.\n\n"
+	       "Rows of the file only (sonde help recording) make the agent record: it writes a store, or keeps the "
+	       "last TIME in memory for sonde control dump.\n\n"
+	       "With --ui it serves the page of sonde ui by a process without rights, and starts that again when it "
+	       "ends (doc/ui.md).",
 	.examples = agent_examples,
 	.conf_size = sizeof(struct agent_cmd_conf), .sets = agent_sets, .run = agent_cmd_run,
 };

@@ -16,7 +16,7 @@
 
 #define CONF_MAX_BYTES (1u << 20)
 
-/* The owner must be root or this user, the only writer: the file configures a privileged program. */
+/* The owner must be root or this user, and the only writer: the file configures a privileged program. */
 static int check_owner(const char *path, int fd, struct err *err)
 {
 	struct stat st;
@@ -46,7 +46,7 @@ static int read_all(const char *path, struct buf *ret, struct err *err)
 	return r < 0 ? err_errno(err, r, "cannot read %s", path) : 0;
 }
 
-/* Both ends without blanks, in place. */
+/* Strips blanks from both ends, in place. */
 static char *trim(char *s)
 {
 	char *end;
@@ -59,8 +59,8 @@ static char *trim(char *s)
 }
 
 /*
- * "name = value" becomes "--name=value"; "name = yes" and "name = no" are switches where the row is one. Returns
- * the word, in @out.
+ * "name = value" becomes "--name=value"; "name = yes" and "name = no" become switches if the row is one. Returns the
+ * word, in @out.
  */
 static void make_word(const struct opt_set *sets, size_t n_sets, const char *name, const char *value, struct buf *out)
 {
@@ -92,7 +92,7 @@ static int take_line(const char *path, unsigned number, char *line, const struct
 	return 0;
 }
 
-/* The words are parsed one by one, so that a mistake has a line number; they live in @words from then on. */
+/* Parses the words one at a time, so that an error has a line number; @words keeps them. */
 static int parse_words(const char *path, const struct buf *words, const struct opt_set *sets, size_t n_sets,
 		       struct err *err)
 {

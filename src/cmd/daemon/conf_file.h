@@ -14,8 +14,8 @@
 struct err;
 
 /*
- * Sets what @path says in @sets. *ret_text (free()) holds the values from then on. A file that others than root
- * and this user could have written is refused (-EPERM). -ENOENT when there is none; -EINVAL names the line.
+ * Applies the file @path to @sets. *ret_text (free()) holds the values from then on. Refuses a file that users other
+ * than root and this user can write (-EPERM). -ENOENT if it does not exist; -EINVAL names the line.
  */
 int conf_file_read(const char *path, const struct opt_set *sets, size_t n_sets, char **ret_text, struct err *err);
 

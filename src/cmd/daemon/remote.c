@@ -21,7 +21,7 @@
 
 #define SETS_MAX 2
 
-/* Why an agent cannot do this run; NULL = it can. */
+/* Why an agent cannot serve this run; NULL = it can. */
 static const char *needs_local(const struct run_conf *c, const struct run_ops *spec)
 {
 	if (spec->command && spec->command->len)
@@ -103,7 +103,7 @@ static int put_probes(struct buf *b, const struct run_conf *c, const struct run_
 	return r;
 }
 
-static int subscribe(struct client *client, const struct run_conf *c, const struct run_ops *spec,
+int remote_subscribe(struct client *client, const struct run_conf *c, const struct run_ops *spec,
 		     const struct probe_select *sel, const char *where, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -116,7 +116,7 @@ static int subscribe(struct client *client, const struct run_conf *c, const stru
 	if (where)
 		put_word(&b, "where", where);
 	if (client_welcome(client)->rights & PROTO_RIGHT_CONTROL)
-		put_word(&b, "exclude", "self");	/* readers leave their own events out by themselves */
+		put_word(&b, "exclude", "self");	/* readers filter their own events themselves */
 	return client_subscribe(client, &b, err);
 }
 
@@ -139,7 +139,7 @@ int remote_open(const struct run_conf *c, const struct run_ops *spec, const stru
 		*err = e;
 		return r;
 	}
-	r = subscribe(client, c, spec, sel, where, err);
+	r = remote_subscribe(client, c, spec, sel, where, err);
 	if (r < 0) {
 		client_close(client);
 		return r;

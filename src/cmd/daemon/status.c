@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 struct status_conf {
 	const char *agent;
 	bool counters;
+	uint64_t last_ns;	/* of a dump; 0 = all */
 };
 
 static const struct opt status_opts[] = {
@@ -30,6 +32,7 @@ static const struct opt status_opts[] = {
 static const struct opt control_opts[] = {
 	OPT_ROW(status_conf, agent, "socket", 0, OPT_STR, "PATH",
 		"socket of the agent (default " AGENT_CONTROL_PATH ")"),
+	OPT_ROW(status_conf, last_ns, "last", 0, OPT_DURATION, "TIME", "dump: the last TIME only"),
 	OPT_END,
 };
 
@@ -45,7 +48,7 @@ static size_t control_sets(void *conf, struct opt_set *ret_sets)
 	return 1;
 }
 
-/* The agent opens no files for writing: it gets them open. */
+/* The agent opens no files for writing; it receives their descriptors. */
 static int open_file(const struct opt_strv *words, int *ret, struct err *err)
 {
 	if (words->len < 3 || strcmp(words->items[0], "capture") || strcmp(words->items[1], "start"))
@@ -54,7 +57,7 @@ static int open_file(const struct opt_strv *words, int *ret, struct err *err)
 	return *ret < 0 ? err_errno(err, -errno, "cannot write %s", words->items[2]) : 0;
 }
 
-static int call(const char *path, const char *first, const struct opt_strv *rest)
+static int call(const char *path, const char *first, const struct opt_strv *rest, uint64_t last_ns)
 {
 	_cleanup_close_ int fd = -1;
 	struct buf words = { 0 }, reply = { 0 };
@@ -66,6 +69,8 @@ static int call(const char *path, const char *first, const struct opt_strv *rest
 		buf_printf(&words, "%s%c", first, 0);
 	for (size_t i = 0; i < rest->len; i++)
 		buf_printf(&words, "%s%c", rest->items[i], 0);
+	if (last_ns)
+		buf_printf(&words, "last=%" PRIu64 "%c", last_ns, 0);
 	r = first ? 0 : open_file(rest, &fd, &err);
 	if (r >= 0)
 		r = client_connect(path, "sonde", &c, &err);
@@ -89,7 +94,7 @@ static int status_run(void *conf, const struct cmd_words *w)
 		log_error("sonde status takes no words; %s is one", w->words.items[0]);
 		return CMD_USAGE;
 	}
-	return call(c->agent ? c->agent : AGENT_PATH, c->counters ? "counters" : "status", &w->words);
+	return call(c->agent ? c->agent : AGENT_PATH, c->counters ? "counters" : "status", &w->words, 0);
 }
 
 static int control_run(void *conf, const struct cmd_words *w)
@@ -97,10 +102,14 @@ static int control_run(void *conf, const struct cmd_words *w)
 	const struct status_conf *c = conf;
 
 	if (!w->words.len) {
-		log_error("sonde control wants a verb: status, counters, attach, detach, capture, dump");
+		log_error("sonde control wants a verb: status, counters, attach, detach, capture, record, dump");
 		return CMD_USAGE;
 	}
-	return call(c->agent ? c->agent : AGENT_CONTROL_PATH, NULL, &w->words);
+	if (c->last_ns && strcmp(w->words.items[0], "dump") != 0) {
+		log_error("--last belongs to sonde control dump");
+		return CMD_USAGE;
+	}
+	return call(c->agent ? c->agent : AGENT_CONTROL_PATH, NULL, &w->words, c->last_ns);
 }
 
 static const struct cmd_example status_examples[] = {
@@ -124,6 +133,9 @@ static const struct cmd_example control_examples[] = {
 	  "the agent writes the file until sonde control capture stop" },
 	{ "sonde control capture start why.pcapng probe=net option=--keep=5s",
 	  "a flight recorder: written is what sonde control dump asks for" },
+	{ "sonde control record start light", "record (record-dir in agent.conf); status and stop are the others" },
+	{ "sonde control dump --last 30s crash",
+	  "copy what was recorded last to RECORD-DIR/crash, whose path it prints" },
 	{ 0 },
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde capture: packets into files, with what is known of them. Each once per observation point: tc at the
- * interfaces, or the place where the kernel drops.
+ * sonde capture: packets into files, with process, drop reason and location. Each once per observation point: tc at
+ * the interfaces, or the function that drops it.
  */
+#include "cmd/net/capture_cmd.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,6 @@
 #include "cmd/cmd.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/net/recorder.h"
 #include "cmd/run.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
@@ -24,25 +25,16 @@
 #include "probes/net/net.h"
 #include "probes/net/net_wire.h"
 
-struct capture_conf {
-	struct run_conf run;
-	struct net_conf net;
-	const char *flow;
-	struct record_conf record;
-	struct packet_filter *words;	/* while it runs */
-	struct recorder *recorder;	/* NULL = packets are written as they arrive */
-};
-
-static const char *const direction_names[] = {
+const char *const capture_direction_names[] = {
 	[NET_DIR_NONE] = "inout", [NET_DIR_IN] = "in", [NET_DIR_OUT] = "out", NULL,
 };
 
 static const struct opt capture_opts[] = { PACKET_FLOW_ROW(capture_conf, flow),
 					   OPT_ROW(capture_conf, net.direction, "direction", 'Q', OPT_ENUM, "DIR",
-						   "at the interface", .names = direction_names),
+						   "at the interface", .names = capture_direction_names),
 					   OPT_END };
 
-static size_t capture_sets(void *conf, struct opt_set *ret_sets)
+size_t cmd_capture_sets(void *conf, struct opt_set *ret_sets)
 {
 	struct capture_conf *c = conf;
 
@@ -66,10 +58,10 @@ static int set_files(struct capture_conf *c, struct run_texts *texts, struct err
 		return err_set(err, -EINVAL,
 			       "--rotate files=N is the number of files: size=, time= or events= changes "
 			       "them");
-	return run_settle(run, NULL, "pcapng", texts, err);
+	return run_settle(run, NULL, c->write_format ? c->write_format : "pcapng", texts, err);
 }
 
-/* ---- what is captured ---- */
+/* ---- selection ---- */
 
 static void set_net(struct capture_conf *c)
 {
@@ -77,7 +69,7 @@ static void set_net(struct capture_conf *c)
 	c->net.whole_packets = packet_filter_kept(&c->run);
 }
 
-/* Packets at the interfaces, unless the filter asks for other kinds of events. */
+/* Packets at the interfaces, unless the filter names other kinds of events. */
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
 	struct capture_conf *c = ctx;
@@ -91,7 +83,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		recorder_set_net(&c->record, &c->net);
 }
 
-/* A file holds what it holds; of a live run only what was asked for comes. */
+/* A file is used as it is; a live run takes only the requested kinds. */
 static bool capture_pass(void *ctx, const struct event *ev)
 {
 	struct capture_conf *c = ctx;
@@ -101,7 +93,7 @@ static bool capture_pass(void *ctx, const struct event *ev)
 	return packet_filter_match(c->words, ev);
 }
 
-/* A recorder has words of its own at the start and no progress: nothing is written until it dumps. */
+/* A recorder has its own start message and no progress: it writes nothing until a dump. */
 static void set_closing(struct capture_conf *c, struct net_closing *closing, struct run_ops *spec)
 {
 	closing->file = c->run.write && strcmp(c->run.write, "-") != 0 ? c->run.write : NULL;
@@ -115,24 +107,29 @@ static void set_closing(struct capture_conf *c, struct net_closing *closing, str
 	spec->started_ctx = closing;
 }
 
-static int capture_run(void *conf, const struct cmd_words *w)
+int cmd_capture_run(void *conf, const struct cmd_words *w)
 {
 	struct capture_conf *c = conf;
 	struct packet_filter words = { 0 };
 	struct net_closing closing = { .run = &c->run };
 	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	static const char *const types[] = { "net", NULL };
 	struct run_ops spec = {
 		.unit = "packet",
+		.reads = types,
 		.own_netns = true,
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),
 		.pass = capture_pass,
 		.pass_ctx = c,
 		.cmdline = w->line,
-		.ready = "sonde: ready, capturing; ^C stops",
+		.ready = c->ready ? c->ready : "sonde: ready, capturing; ^C stops",
 		.needs = on_needs,
 		.needs_ctx = c,
+		.watcher = c->watcher,
+		.watcher_ctx = c->watcher_ctx,
+		.output = c->watcher ? "" : NULL,
 	};
 	struct err err = { 0 };
 	int status = CMD_USAGE;
@@ -184,6 +181,6 @@ const struct cmd cmd_capture = {
 	       "SIGUSR1 says how many dumps there were.",
 	.examples = capture_examples,
 	.conf_size = sizeof(struct capture_conf),
-	.sets = capture_sets,
-	.run = capture_run,
+	.sets = cmd_capture_sets,
+	.run = cmd_capture_run,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde counters: packets and bytes by what happened to them, where and why, added up in the kernel.
+ * sonde counters: packets and bytes by fate, location and reason, added up in the kernel.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -52,7 +52,7 @@ static size_t counters_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
-/* Counters have no bytes that a packet filter could look at: the kernel has decided about them, packet by packet. */
+/* Counters carry no packet bytes to filter: the kernel has filtered packet by packet. */
 static bool match_counters(void *ctx, const struct event *ev)
 {
 	return ev->desc->type == NET_EV_COUNT || packet_filter_match(ctx, ev);
@@ -68,7 +68,7 @@ static int read_once(void *ctx, struct loop *loop, struct pipeline *p, struct er
 	return 0;
 }
 
-/* A usage error is said here; 0 or an exit status. */
+/* Reports a usage error; 0 or an exit status. */
 static int check(const struct counters_conf *c, const struct cmd_words *w)
 {
 	const struct net_count_conf *n = &c->net.count;
@@ -90,7 +90,7 @@ static int check(const struct counters_conf *c, const struct cmd_words *w)
 	return CMD_USAGE;
 }
 
-/* Without reports nothing is known before the end. */
+/* Without reports, totals are known only at the end. */
 static int run_counters(struct counters_conf *c, struct run_ops *spec)
 {
 	_cleanup_(buf_fini) struct buf nothing = { 0 };
@@ -110,8 +110,11 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	struct counters_conf *c = conf;
 	struct packet_filter words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	static const char *const types[] = { "net", "net.count", NULL };
 	struct run_ops spec = {
+		.otlp = "otlp-metrics",
 		.unit = "packet",
+		.reads = types,
 		.own_netns = true,
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),

@@ -3,25 +3,22 @@
  * sonde flows: flows at the interfaces, and their drops.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/closing/flow_closing.h"
-#include "cmd/net/flow_top.h"
 #include "cmd/net/flows.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/painter.h"
 #include "cmd/run.h"
+#include "cmd/top/top.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
@@ -29,6 +26,7 @@
 #include "probes/net/net.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
+#include "view/view.h"
 
 static const char *const level_names[] = {
 	[NET_AGGREGATE_NONE] = "none", [NET_AGGREGATE_LOW] = "low", [NET_AGGREGATE_MEDIUM] = "medium",
@@ -39,15 +37,16 @@ _Static_assert(ARRAY_SIZE(level_names) == NET_AGGREGATE__MAX + 1, "each level ha
 /* "TABLE[:ROWS]" */
 static int on_top(void *conf, const char *arg, struct err *err)
 {
+	static const char *const tables[] = { "talkers", "ports", "drops", "connections" };
 	struct flows_conf *c = conf;
 	size_t len = strcspn(arg, ":");
 
-	for (unsigned i = 1; flow_top_names[i]; i++)
-		if (strlen(flow_top_names[i]) == len && !memcmp(flow_top_names[i], arg, len))
-			c->top = i;
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		if (strlen(tables[i]) == len && !memcmp(tables[i], arg, len))
+			c->top = view_find(tables[i]);
 	if (!c->top || (arg[len] && str_to_u32(arg + len + 1, 10, &c->rows) < 0))
 		return err_set(err, -EINVAL,
-			       "--top %s: expected talkers, ports or drops, and a number of rows as in "
+			       "--top %s: expected talkers, ports, connections or drops, and a number of rows as in "
 			       "talkers:20",
 			       arg);
 	return 0;
@@ -58,8 +57,7 @@ static const struct opt flows_opts[] = {
 	OPT_ROW(flows_conf, net.flow.level, "aggregation", 0, OPT_ENUM, "LEVEL", "events per flow",
 		.names = level_names,
 		.more = "none: each packet; low: new, TCP flags, each second, closed; medium (default): the same "
-			"with "
-			"--interval in place of a second; max: new and closed"),
+			"with --interval in place of a second; max: new and closed"),
 	OPT_ROW(flows_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "between reports of a live flow (5s)",
 		.more = "with --top also between tables, which by default is printed once at the end"),
 	OPT_ROW(flows_conf, net.flow.idle_ns, "idle", 0, OPT_DURATION, "TIME",
@@ -68,8 +66,8 @@ static const struct opt flows_opts[] = {
 		.more = "packets of further flows are counted as lost"),
 	OPT_ROW(flows_conf, net.flow.dns, "dns", 0, OPT_BOOL, NULL, "names from DNS answers (--no-dns: none)",
 		.more = "those that pass on UDP port 53"),
-	OPT_CALL_ROW(on_top, "top", 0, "TABLE[:ROWS]", "a table: talkers, ports or drops",
-		     .more = "the heaviest ROWS (default 20, 0 = all) instead of lines"),
+	OPT_CALL_ROW(on_top, "top", 0, "TABLE[:ROWS]", "a table: talkers, ports, connections or drops",
+		     .more = "live on a terminal (see sonde top), else the first ROWS (default 20, 0 = all)"),
 	OPT_END
 };
 
@@ -86,7 +84,7 @@ size_t flows_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
-/* Live, the kernel has decided about the packets of flows, one by one. */
+/* Live, the kernel has filtered the packets of flows, one by one. */
 static bool match_flows(void *ctx, const struct event *ev)
 {
 	const struct packet_filter *w = ctx;
@@ -94,7 +92,7 @@ static bool match_flows(void *ctx, const struct event *ev)
 	return ev->desc->type == NET_EV_FLOW ? net_conf_pass(w->net, ev) : packet_filter_match(ctx, ev);
 }
 
-/* A sum cannot be corrected later: what decides about packets must be able to do so where they are counted. */
+/* A sum cannot be corrected later: a packet filter must run where packets are counted. */
 static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, const struct packet_filter *words)
 {
 	char why[160] = "";
@@ -109,74 +107,30 @@ static bool can_count(const struct flows_conf *c, const struct opt_strv *typed, 
 	return false;
 }
 
-/* ---- the table ---- */
-
-static int show_table(struct flows_conf *c, bool interval)
+static int run_top(struct flows_conf *c, struct run_ops *spec)
 {
-	_cleanup_(buf_fini) struct buf out = { 0 };
+	static const char *const types[] = { "net.flow", "net.drop", NULL };
+	const struct top_opts opts = {
+		.types = types,
+		.view = c->top,
+		.run = &c->run,
+		.command = "sonde flows",
+		.words = c->run.where,
+		.interval_ns = c->interval_ns,
+		.rows = c->rows,
+	};
+	struct err err = { 0 };
+	struct top *t = NULL;
+	int status = top_new(&opts, &t, &err);
 
-	if (interval && c->painter)
-		buf_add_str(&out, "\033[H\033[2J");
-	if (flow_top_print(c->table, interval, c->run.json, c->rows, &out) < 0)
-		return -ENOMEM;
-	if (interval && !c->run.json)
-		buf_add_char(&out, '\n');
-	if (interval && c->painter) {
-		painter_put(c->painter, &out);
-		return 0;
+	if (status < 0) {
+		log_error("%s", err.msg);
+		return cmd_exit_status(status);
 	}
-	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-		return -errno;
-	return 0;
-}
-
-static int on_interval(void *ctx, _unused_ uint64_t now_ns)
-{
-	return show_table(ctx, true);
-}
-
-static int start_table(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
-{
-	struct flows_conf *c = ctx;
-	int r = 0;
-
-	if (!c->interval_ns || c->run.read)
-		return 0;
-	if (!c->run.json && isatty(STDOUT_FILENO))
-		r = painter_new(NULL, NULL, &c->painter);
-	if (r >= 0)
-		r = loop_add_timer(loop, c->interval_ns, c->interval_ns, on_interval, c, NULL);
-	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
-}
-
-static void stop_table(void *ctx)
-{
-	struct flows_conf *c = ctx;
-
-	painter_free(TAKE_PTR(c->painter));
-}
-
-static int run_table(struct flows_conf *c, struct run_ops *spec)
-{
-	struct run_conf quiet = c->run;
-	int status;
-
-	if (flow_top_new(c->top, &c->table) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
-	quiet.json = false;	/* of the table, not of events */
-	spec->output = "";
-	spec->watcher = &flow_top_sink;
-	spec->watcher_ctx = c->table;
-	spec->started = start_table;
-	spec->stopped = stop_table;
-	spec->started_ctx = c;
-	status = run(&quiet, spec);
-	if (show_table(c, false) < 0 && status == CMD_OK)
-		status = CMD_FAIL;
-	flow_top_free(c->table);
-	c->table = NULL;
+	if (top_on_screen(t) && !c->interval_ns)
+		c->net.flow.interval_ns = NS_PER_S;
+	status = top_run(t, spec);
+	top_free(t);
 	return status;
 }
 
@@ -201,13 +155,24 @@ static int run_lines(struct flows_conf *c, struct run_ops *spec)
 	return status;
 }
 
+static int run_watcher(struct flows_conf *c, struct run_ops *spec)
+{
+	spec->watcher = c->watcher;
+	spec->watcher_ctx = c->watcher_ctx;
+	spec->output = "";
+	spec->unit = NULL;
+	return run(&c->run, spec);
+}
+
 static int flows_live(struct flows_conf *c, struct packet_filter *words, struct run_ops *spec)
 {
 	spec->filter_text = packet_filter_use(words, &c->run, &c->net);
 	c->net.kinds = 1u << NET_KIND_DROP;
 	if (c->run.explain_filter)
 		return packet_filter_explain(words, &c->run);
-	return c->top ? run_table(c, spec) : run_lines(c, spec);
+	if (c->watcher)
+		return run_watcher(c, spec);
+	return c->top ? run_top(c, spec) : run_lines(c, spec);
 }
 
 int flows_run(void *conf, const struct cmd_words *w)
@@ -215,8 +180,11 @@ int flows_run(void *conf, const struct cmd_words *w)
 	struct flows_conf *c = conf;
 	struct packet_filter words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	static const char *const types[] = { "net.flow", "net.drop", NULL };
 	struct run_ops spec = {
 		.unit = "flow",
+		.reads = c->packets ? NULL : types,
+		.otlp = "otlp-metrics",
 		.own_netns = true,
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),

@@ -5,6 +5,7 @@
 #ifndef CMD_FLOWS_H
 #define CMD_FLOWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,23 +14,24 @@
 #include "probes/net/net.h"
 
 struct cmd_words;
-struct flow_top;
-struct painter;
+struct sink_ops;
+struct view;
 
 struct flows_conf {
 	struct run_conf run;
 	struct net_conf net;
 	const char *flow;
-	unsigned top; /* enum flow_top_kind */
+	const struct view *top; /* NULL = lines */
 	uint32_t rows;
-	uint64_t interval_ns; /* 0 = the default of reports, and no tables before the end */
+	uint64_t interval_ns; /* 0 = default interval of reports, tables only at the end */
 
-	/* while it runs */
-	struct flow_top *table;
-	struct painter *painter; /* of its intervals on a terminal; NULL = none */
+	/* set by a caller that prints the lines itself */
+	const struct sink_ops *watcher; /* in place of lines; NULL = none */
+	void *watcher_ctx;
+	bool packets;	/* shows packets of a recording too */
 };
 
-/* As struct cmd has them. */
+/* As in struct cmd. */
 size_t flows_sets(void *conf, struct opt_set *ret_sets);
 int flows_run(void *conf, const struct cmd_words *w);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde monitor: packets at their observation points and drops with reason, place and process.
+ * sonde monitor: packets at their observation points and drops with reason, location and process.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ size_t monitor_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, RUN_PACKETS | RUN_LINES, ret_sets + 2);
 }
 
-/* As Cilium's client finds it. */
+/* Searches for the socket as Cilium's client does. */
 static const char *cilium_path(const char *typed)
 {
 	const char *env = getenv("CILIUM_MONITOR_SOCK");
@@ -80,7 +80,7 @@ static void stop_listener(void *ctx)
 
 #define READY_KINDS ((1u << NET_KIND_DROP) | (1u << NET_KIND_TRACE))
 
-/* The watched kinds of events, and where. */
+/* The selected kinds of events, and their attach points. */
 static void put_ready(const struct monitor_conf *c, struct buf *out)
 {
 	const struct opt_strv *netns = &c->run.netns;
@@ -105,7 +105,7 @@ static void put_ready(const struct monitor_conf *c, struct buf *out)
 	buf_add_str(out, "; ^C stops");
 }
 
-/* The filter is known: kinds of events, and with them the first line. */
+/* The filter is compiled: it gives the kinds of events, and they give the first line. */
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
 	struct monitor_conf *c = ctx;
@@ -113,6 +113,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	(void)by_outputs;
 	(void)by_words;
 	packet_filter_kinds(filter, &c->net);
+	c->net.losses = !c->net.kinds || c->net.kinds == net_conf_kinds("net");
 	put_ready(c, &c->ready);
 	c->ops->ready = buf_str(&c->ready);
 }
@@ -146,6 +147,7 @@ int monitor_run(void *conf, const struct cmd_words *w)
 	struct monitor_conf *c = conf;
 	struct packet_filter words = { 0 };
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
+	static const char *const types[] = { "net", NULL };
 	const struct run_input input = {
 		.socket = cilium_path(c->cilium),
 		.socket_format = "cilium",
@@ -153,6 +155,8 @@ int monitor_run(void *conf, const struct cmd_words *w)
 	};
 	struct run_ops spec = {
 		.unit = "packet",
+		.reads = types,
+		.otlp = "otlp-logs",
 		.own_netns = true,
 		.ready = "",
 		.probes = probes,
@@ -188,6 +192,8 @@ static const struct cmd_example monitor_examples[] = {
 	{ "sonde monitor", "packets of this network namespace, drops of all" },
 	{ "sonde monitor -i eth0 tcp port 443", "a pcap filter, run in the kernel" },
 	{ "sonde monitor --where evt.type=drop", "drops only" },
+	{ "sonde monitor --where evt.type=refused", "connections that listeners refuse" },
+	{ "sonde monitor --where evt.type=mib", "losses that only the kernel's counters tell, each second" },
 	{ "sonde monitor --where 'proc.name=nginx and drop.reason exists'", "drops of nginx" },
 	{ "sonde monitor --netns all", "packets of every network namespace" },
 	{ "sonde monitor -o pcapng:out.pcapng -o text", "a capture with reasons and processes, and lines" },
@@ -208,8 +214,11 @@ const struct cmd cmd_monitor = {
 	       "Packets are those of the network namespace in which the command runs, drops those of all; --netns "
 	       "names the namespaces for both (all: those that exist at the start). Lines name the namespace of an "
 	       "event from elsewhere, as in blue/eth0.\n\n"
+	       "A connection that a listener refuses, because its queue is full, is not a drop to the kernel: "
+	       "it is shown with the listener's queue, its limit and its process. The last line compares their "
+	       "number with the kernel's count, ListenDrops of nstat(8).\n\n"
 	       "A packet belongs to the owner of its socket, never merely to the process that happened to run: "
-	       "owner.by says how the owner was found.",
+	       "owner.how says how the owner was found.",
 	.examples = monitor_examples,
 	.conf_size = sizeof(struct monitor_conf),
 	.sets = monitor_sets,

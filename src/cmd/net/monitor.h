@@ -30,7 +30,7 @@ struct monitor_conf {
 	struct buf ready;
 };
 
-/* As struct cmd has them. */
+/* As in struct cmd. */
 size_t monitor_sets(void *conf, struct opt_set *ret_sets);
 int monitor_run(void *conf, const struct cmd_words *w);
 

@@ -20,7 +20,7 @@
 #include "sonde/pktfilter_wire.h"
 #include "sonde/wire.h"
 
-#define COMPILE_NS 60000000000ull	/* of processor time, for who typed it; ^C ends it, too */
+#define COMPILE_NS 60000000000ull	/* limit of CPU time for the user's expression; ^C ends it, too */
 
 /* ---- options ---- */
 
@@ -51,7 +51,7 @@ const struct opt packet_opts[] = {
 	OPT_CALL_ROW(on_rate, "rate", 0, "N[/TIME][:BURST]", "at most N events of a kind per TIME (1s)",
 		     .more = "the rest is counted; BURST is the burst size, by default N"),
 	OPT_ROW(net_conf, attach, "attach", 0, OPT_ENUM, "HOW", "tc attach mechanism", .names = net_attach_names,
-		.more = "auto is tcx where the kernel has it"),
+		.more = "auto is tcx where the kernel has it, and clsact from the 17th interface on"),
 	OPT_END
 };
 
@@ -76,7 +76,7 @@ static int add_flow(const char *flow, const struct run_conf *run, bool live, str
 	return r < 0 ? r : buf_error(text);
 }
 
-/* Agents take no names, nor does the process that compiles: they are looked up here. */
+/* Neither agents nor the compiling process resolve names: do it here. */
 static int compile(struct packet_filter *w, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf numbers = { 0 };
@@ -115,8 +115,8 @@ void packet_filter_close(struct packet_filter *w)
 }
 
 /*
- * Of what is in doubt (the captured bytes are too few to know) live shows too much rather than too little: a
- * drop that was asked for must not vanish. In a file the bytes are all there ever was.
+ * If the captured bytes are too few to decide, a live run shows the packet: a requested drop must not vanish. A file
+ * has no further bytes.
  */
 bool packet_filter_match(void *ctx, const struct event *ev)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pcap filter of packet commands, from their options and trailing words. The kernel evaluates it where it can;
+ * The pcap filter of packet commands, from their options and trailing words. The kernel evaluates it where possible;
  * user space evaluates the rest, and all of it for files.
  */
 #ifndef CMD_PACKET_FILTER_H
@@ -20,16 +20,17 @@ struct run_conf;
 
 struct packet_filter {
 	struct pktfilter *filter;	/* NULL = everything */
-	struct buf text;		/* what it was compiled from, names replaced by numbers */
-	const struct net_conf *net;	/* interfaces in --from and the like: no packet filter can say them */
-	bool live;			/* the kernel has decided, but for records that say otherwise */
+	struct buf text;		/* its source, with names replaced by numbers */
+	const struct net_conf *net;	/* interfaces in --from and related options, which a packet filter cannot
+					 * express */
+	bool live;			/* the kernel decides, except for records marked otherwise */
 };
 
-/* @net is borrowed. -EINVAL with a sentence for words that are no filter. Close it also after a failure. */
+/* @net is borrowed. -EINVAL with a sentence for an invalid expression. Close it even after a failure. */
 int packet_filter_open(const struct net_conf *net, const struct opt_strv *words, bool live, struct packet_filter *ret,
 		      struct err *err);
 
-/* Options of the commands about packets, over a struct net_conf. */
+/* Options of the packet commands, over a struct net_conf. */
 extern const struct opt packet_opts[];
 
 /* --flow, for a row over a member that packet_filter_open_flow() takes. */
@@ -42,11 +43,11 @@ int packet_filter_open_flow(const struct net_conf *net, const struct opt_strv *w
 			   const struct run_conf *run, bool live, struct packet_filter *ret, struct err *err);
 void packet_filter_close(struct packet_filter *w);
 
-/* Gives @net filter, words and namespaces, all borrowed. Returns the words as one text; NULL = there were none. */
+/* Sets filter, words and namespaces of @net, all borrowed. Returns the words as one text; NULL without words. */
 const char *packet_filter_use(struct packet_filter *w, const struct run_conf *run, struct net_conf *net);
 
 /*
- * The kinds of events that the filter @f asks for (evt.type = drop) go to @net; 0 = it names no type. For
+ * Adds the kinds of events that the filter @f names (evt.type = drop) to @net; 0 = it names no type. For
  * run_ops.needs.
  */
 void packet_filter_kinds(const struct filter *f, struct net_conf *net);

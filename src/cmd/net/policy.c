@@ -224,6 +224,7 @@ static int policy_live(struct policy_conf *c, const struct cmd_words *w)
 {
 	const struct pipeline_probe probes[] = { { .ops = probe_find("net"), .conf = &c->net } };
 	struct run_ops spec = {
+		.otlp = "otlp-logs",
 		.probes = probes,
 		.n_probes = ARRAY_SIZE(probes),
 		.cmdline = w->line,

@@ -29,7 +29,7 @@ struct recorder {
 	struct filter *on;		/* NULL = signals only */
 	struct pipeline *pipeline;	/* of the run; NULL = not yet */
 	uint32_t dumps;
-	uint64_t packets;		/* in all of them */
+	uint64_t packets;		/* total of all rings */
 	bool complained;
 };
 
@@ -73,7 +73,7 @@ void recorder_close(struct recorder *r)
 
 void recorder_set_net(const struct record_conf *c, struct net_conf *net)
 {
-	static const char *plain = "200";	/* with the slot's head 256 bytes */
+	static const char *plain = "200";	/* 256 bytes with the slot's header */
 
 	net->keep = (struct net_recorder_conf){
 		.keep_ns = c->keep_ns,
@@ -198,7 +198,7 @@ void recorder_set_spec(struct recorder *r, struct run_ops *spec)
 	spec->ready = r->conf->on ? "sonde: ready, recording; SIGUSR2 dumps too, ^C stops" :
 				    "sonde: ready, recording; SIGUSR2 dumps, ^C stops";
 	spec->why_local = "--keep";
-	spec->unit = NULL;	/* it shows what a trigger asks for */
+	spec->unit = NULL;	/* an empty run is normal */
 	spec->setup = set_up;
 	spec->started = started;
 	spec->started_ctx = r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user's side of the flight recorder of `sonde capture --keep`: its options, and what sets off a dump.
+ * User side of the flight recorder of `sonde capture --keep`: its options and triggers.
  */
 #ifndef CMD_RECORDER_H
 #define CMD_RECORDER_H
@@ -26,14 +26,14 @@ struct record_conf {
 extern const struct record_conf record_conf_default;
 extern const struct opt record_opts[];
 
-/* *ret is NULL where --keep was not given. @c and @run are borrowed. -EINVAL with a sentence. */
+/* *ret is NULL without --keep. @c and @run are borrowed. -EINVAL with a sentence. */
 int recorder_open(const struct record_conf *c, const struct run_conf *run, struct recorder **ret, struct err *err);
 void recorder_close(struct recorder *r);	/* NULL is fine */
 
 void recorder_set_net(const struct record_conf *c, struct net_conf *net);
 void recorder_set_spec(struct recorder *r, struct run_ops *spec);
 
-/* Looks at an event for a trigger. False: it is not (yet) one for the outputs. */
+/* Checks an event for a trigger. False if it is not (yet) for the outputs. */
 bool recorder_pass(struct recorder *r, const struct event *ev);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde profile: where the CPU time goes, by stack. Header lines and the default text are those of bcc's profile(8).
+ * sonde profile: where CPU time goes, by stack. Header lines and the default text are those of bcc's profile(8).
  */
 #include "cmd/profile/profile.h"
 
@@ -23,15 +23,19 @@
 #include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
+#include "event/decode.h"
+#include "event/event.h"
 #include "event/filter/filter.h"
 #include "probe/probe.h"
+#include "sinks/otlp/otlp_signals.h"
 #include "sinks/sink.h"
 #include "sym/sym.h"
 
 #define NS_PER_S 1000000000ULL
-#define PROFILE_NICE (-10)	/* on a full host the tables for a new file would come after its samples */
-#define SAMPLE_RING_BYTES (1u << 20)	/* per CPU: of samples, hundreds of ms even at 10,000 a second */
-#define DEFAULT_HZ 49		/* no divisor of timers that tick 50, 100 or 1000 times a second */
+#define PROFILE_NICE (-10)	/* on a loaded host the tables for a new file would arrive after its samples */
+#define SAMPLE_RING_BYTES (1u << 20)	/* per CPU: hundreds of ms of samples even at 10,000 a second */
+#define OTLP_FORMAT "otlp-profiles"
+#define DEFAULT_HZ 49		/* not a divisor of timers that tick 50, 100 or 1000 times a second */
 
 static const char *const mode_names[] = {
 	[PROFILE_ON_CPU] = "on-cpu",
@@ -124,7 +128,7 @@ static const struct opt profile_opts[] = {
 	ROW(lines, "lines", 0, OPT_BOOL, NULL, "source lines and inlined functions",
 	    .more = "from DWARF or Go's own table, in outputs that have them"),
 	ROW(stats, "stats", 0, OPT_BOOL, NULL, "completeness, loss and cost, on stderr"),
-	ROW(top, "top", 0, OPT_BOOL, NULL, "functions and processes live, full screen"),
+	ROW(top, "top", 0, OPT_BOOL, NULL, "functions live, full screen (see sonde top)"),
 	ROW(title, "title", 0, OPT_STR, "TEXT", "title of the flame graph"),
 	OPT_END,
 };
@@ -140,7 +144,7 @@ size_t cmd_profile_sets(void *conf, struct opt_set *ret_sets)
 	return 2 + run_sets(&c->run, 0, ret_sets + 2);
 }
 
-/* ---- what does not go together ---- */
+/* ---- option conflicts ---- */
 
 static int refuse(struct err *err, const char *a, const char *b)
 {
@@ -160,8 +164,10 @@ static int check_outputs(const struct profile_conf *c, struct err *err)
 {
 	for (size_t i = 0; i < c->run.outputs.len; i++) {
 		const char *path, *text = c->run.outputs.items[i];
-		const struct sink_ops *ops = sink_of_output(text, NULL, &path);
+		const struct sink_ops *ops = sink_of_output(text, NULL, &path), *signals[OTLP_SIGNALS];
 
+		if (ops && otlp_signals(ops, path, OTLP_FORMAT, signals))
+			ops = signals[0];
 		if (ops && ops->shows && strcmp(ops->shows, SINK_SHOWS_STACKS) != 0)
 			return err_set(err, -EINVAL, "-o %s: format %s is for %s, not for stacks (sonde help outputs "
 				       "lists the formats)", text, ops->name, ops->shows);
@@ -205,7 +211,7 @@ static void add_whom(struct buf *b, const struct profile_conf *c, const struct o
 	buf_printf(b, " by %s stack", c->cpu.user_only ? "user" : c->cpu.kernel_only ? "kernel" : "user + kernel");
 }
 
-/* Byte for byte bcc's line, for what bcc can say. NULL if memory ran out; the caller's. */
+/* Byte for byte bcc's line, for options that bcc has. NULL without memory; owned by the caller. */
 static char *header_line(const struct profile_conf *c, const struct opt_strv *command)
 {
 	struct buf b = { 0 };
@@ -227,7 +233,7 @@ static char *header_line(const struct profile_conf *c, const struct opt_strv *co
 
 /* ---- the run ---- */
 
-/* That of a recording is the value of its samples. */
+/* The period of a recording is the value of its samples. */
 static uint64_t sample_period(const struct profile_conf *c)
 {
 	if (c->cpu.off_cpu || c->run.read)
@@ -278,7 +284,7 @@ static int prepare(struct profile_conf *c, const struct cmd_words *w, struct err
 	return 0;
 }
 
-/* thread.tid of the filter goes to the kernel; names and processes go there for every probe. */
+/* The kernel compares thread.tid; names and processes it compares for every probe. */
 static int push_threads(void *ctx, const struct filter_conjunct *part)
 {
 	struct profile_conf *c = ctx;
@@ -288,7 +294,7 @@ static int push_threads(void *ctx, const struct filter_conjunct *part)
 		return 0;
 	for (size_t i = 0; i < part->n_values; i++) {
 		if (part->values[i].number > UINT32_MAX || part->values[i].negative)
-			continue; /* no thread has it */
+			continue; /* matches no thread */
 		if (vec_grow(&c->cpu.tids) < 0)
 			return -ENOMEM;
 		c->cpu.tids.items[c->cpu.tids.len++] = (uint32_t)part->values[i].number;
@@ -296,21 +302,35 @@ static int push_threads(void *ctx, const struct filter_conjunct *part)
 	return 0;
 }
 
+/* Calls only say what goroutines serve. */
+static bool is_shown(void *ctx, const struct event *ev)
+{
+	const struct profile_conf *c = ctx;
+
+	if (ev->desc->class == EVENT_DATA && probe_find("gohttp2")->decoder->probe == ev->desc->type >> 8)
+		return false;
+	return !c->pass || c->pass(c->pass_ctx, ev);
+}
+
+#define PROBES_WITH_RPC 2	/* calls tell which samples an expression about RPCs means */
+
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
+	struct profile_conf *c = ctx;
+
 	(void)by_outputs;
 	(void)by_words;
 	filter_conjuncts(filter, push_threads, ctx);
+	if (filter && filter_uses(filter, "rpc"))
+		*c->n_probes = PROBES_WITH_RPC;
 }
 
-static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int started(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
 {
 	struct watch *w = ctx;
 	const struct run_conf *c = &w->conf->run;
 	int r = 0;
 
-	if (w->top)
-		return profile_top_start(w->top, loop, p, err);
 	if (!w->has_command && profile_closing_writes_file(w->conf))
 		r = closing_progress_new(loop, c, profile_closing_progress, w, &w->progress);
 	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
@@ -323,7 +343,7 @@ static void stopped(void *ctx)
 	closing_progress_free(TAKE_PTR(w->progress));
 }
 
-/* bcc's header is part of its text. With other outputs it tells a person at a terminal what is going on. */
+/* bcc's header is part of its text. With other outputs it informs a user at a terminal. */
 static const char *place_header(const struct profile_conf *c, const char *header, struct stack_view *view)
 {
 	bool text = !c->run.outputs.len && !c->run.json && !c->output && !c->top;
@@ -340,7 +360,10 @@ static const char *place_header(const struct profile_conf *c, const char *header
 static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct watch *watch,
 		       struct stack_view *view)
 {
-	const struct pipeline_probe probes[] = { { .ops = probe_find("cpu"), .conf = &c->cpu } };
+	const struct pipeline_probe probes[] = {
+		{ .ops = probe_find("cpu"), .conf = &c->cpu }, { .ops = probe_find("gohttp2"), .conf = &c->rpc },
+	};
+	static const char *const types[] = { "cpu", NULL };
 	_cleanup_free_ char *header = header_line(c, &w->command);
 	const struct sym_opts symbols = { .lines = c->lines };
 	const struct run_stacks stacks = {
@@ -351,11 +374,13 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	};
 	struct run_ops spec = {
 		.unit = "sample",
+		.reads = types,
 		.stacks = &stacks,
+		.otlp = OTLP_FORMAT,
 		.probes = probes,
-		.n_probes = ARRAY_SIZE(probes),
-		.pass = c->pass,
-		.pass_ctx = c->pass_ctx,
+		.n_probes = 1,
+		.pass = is_shown,
+		.pass_ctx = c,
 		.cmdline = w->line,
 		.output = c->top      ? ""
 			  : c->output ? c->output
@@ -364,6 +389,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 		.needs_ctx = c,
 		.filter_text = c->filter_text,
 		.command = &w->command,
+		.child = c->child,
 		.watcher = &watch_sink,
 		.watcher_ctx = watch,
 		.started = started,
@@ -373,10 +399,15 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	};
 	int status;
 
+	_Static_assert(ARRAY_SIZE(probes) == PROBES_WITH_RPC, "the last probe is optional");
+	c->rpc = gohttp2_conf_default;
+	c->rpc.serving = true;
+	c->n_probes = &spec.n_probes;
 	spec.ready = place_header(c, header, view);
-	status = run(&c->run, &spec);
+	status = watch->top ? profile_top_run(watch->top, &spec) : run(&c->run, &spec);
 	profile_top_free(watch->top);
 	watch->top = NULL;
+	c->samples = watch->samples;
 	if (status != CMD_BY_SIGNAL + SIGPIPE)
 		profile_watch_report(watch);
 	buf_fini(&watch->reasons);
@@ -392,7 +423,7 @@ static void add_word(struct buf *b, bool given, const char *word)
 
 static int explain_part(void *ctx, const struct filter_conjunct *c)
 {
-	struct buf *parts = ctx; /* the kernel's, the others */
+	struct buf *parts = ctx; /* decided by the kernel, by user space */
 	bool goes_down =
 		c->field && !c->negated && (c->op == FILTER_EQ || c->op == FILTER_IN) &&
 		(!strcmp(c->field, "proc.name") || !strcmp(c->field, "proc.pid") || !strcmp(c->field, "thread.tid"));
@@ -451,7 +482,7 @@ static int profile_live(struct profile_conf *c, const struct cmd_words *w)
 
 	set_view(c, &view);
 	if (r >= 0 && c->top && !c->run.explain_filter)
-		r = profile_top_new(&view, &watch.top, &err);
+		r = profile_top_new(c, &view, &watch.top, &err);
 	if (r < 0) {
 		log_error("%s", err.msg);
 		return cmd_exit_status(r);
@@ -505,6 +536,7 @@ static const struct cmd_example profile_examples[] = {
 	{ "sonde profile -r new.rec --stats", "the same stacks, and how complete they are" },
 	{ "sonde profile diff old.rec new.rec -o svg:diff.svg", "what grew and what shrank" },
 	{ "sonde profile --top", "live" },
+	{ "sonde profile rpc.path=/shop.Cart/Add -o add.svg", "the CPU time of one method of a Go server" },
 	{ 0 },
 };
 
@@ -518,6 +550,9 @@ const struct cmd cmd_profile = {
 	       "filter): proc.name, proc.pid and thread.tid are compared in the kernel.\n\n"
 	       "A stack that could not be walked to its end says why in its outermost frame; what was lost is "
 	       "counted, reported at the end, and stored in outputs that have room for it.\n\n"
+	       "An expression about RPCs (rpc.path=/shop.Cart/Add) selects the samples of goroutines that serve "
+	       "such a call in a Go server, and of those that they start; the calls are watched meanwhile, as "
+	       "sonde rpc does.\n\n"
 	       "diff compares two recordings: folded lines with two counts, or with -o svg:FILE a flame graph.\n\n"
 	       "With --mode off-cpu the weight of a stack is the time that its threads did not run, in "
 	       "microseconds; the "

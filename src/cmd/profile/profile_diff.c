@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde profile diff OLD NEW: two recordings as one tree with two weights. Folded lines have both counts, the
- * older one first, as difffolded writes them; a flame graph has the newer one's widths, and its colours say what
- * changed.
+ * sonde profile diff OLD NEW: two recordings as one tree with two weights. Folded lines have both counts, the older
+ * first, like those of difffolded; a flame graph has the widths of the newer recording, and its colours show the
+ * difference.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct side {
 	enum stack_side which;
 	const struct profile_conf *conf;
 	bool folded;
-	struct buf notes;	/* what is missing in the recording */
+	struct buf notes;	/* missing parts of the recording */
 	struct source *sources[STACK_SIDE__MAX];	/* owned until they are read */
 	struct opener *opener;	/* owned; of both runs */
 };
@@ -46,7 +46,7 @@ static void side_fini(struct side *side)
 	stack_tree_free(side->tree);
 }
 
-/* ---- a sink that gathers one side ---- */
+/* ---- a sink that collects one recording ---- */
 
 static int gather_open(struct sink *s, _unused_ struct err *err)
 {
@@ -109,7 +109,7 @@ static int read_side(struct side *side, const char *file, const struct cmd_words
 	return run(&conf, &spec);
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
 static int write_folded(struct stack_tree *tree, struct outfile *out)
 {
@@ -183,7 +183,7 @@ static int write_diff(struct side *side, struct target *to, const char *const fi
 	return r < 0 ? r : closed;
 }
 
-/* All that rights are needed for, before the first recording is read. */
+/* All privileged steps, before the first recording is read. */
 static int open_files(struct side *side, struct target *to, const char *const files[2], struct err *err)
 {
 	int r = 0;
@@ -227,7 +227,7 @@ int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 		r = make_diff(&side, &to, w, &err);
 	outfile_free(to.out);
 	side_fini(&side);
-	if (r == -EPIPE)	/* | head: a quiet end */
+	if (r == -EPIPE)	/* reader closed the pipe (| head): not an error */
 		return CMD_BY_SIGNAL + SIGPIPE;
 	if (r < 0)
 		log_error("%s", err.msg);

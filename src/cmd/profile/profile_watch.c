@@ -22,7 +22,7 @@
 #include "sinks/sink.h"
 
 struct state {
-	struct profile profile;		/* counts nothing unless it is looked at */
+	struct profile profile;		/* counts only if an output or --top reads it */
 	struct watch *watch;
 	bool counts, closes;
 };
@@ -270,7 +270,7 @@ static int watch_close(struct sink *s)
 	return r;
 }
 
-/* bcc's sentences, where it has them; it counts rows where we count samples. */
+/* bcc's sentences, where it has them; bcc counts rows, sonde counts samples. */
 void profile_watch_report(const struct watch *w)
 {
 	const struct cpu_totals *t = &w->totals;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde rpc: calls of gRPC and HTTP/2 in Go programs, one line each or counted by method; and what can be seen of a
- * program (explain).
+ * sonde rpc: gRPC and HTTP/2 calls in Go programs, one line each or counted by method; and which calls of a program
+ * can be traced (explain).
  */
 #include "cmd/rpc/rpc.h"
 
@@ -14,46 +14,52 @@
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "loop/loop.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
-#include "cmd/painter.h"
+#include "cmd/rpc/rpc_classes.h"
+#include "cmd/rpc/rpc_program.h"
+#include "cmd/rpc/rpc_sockets.h"
 #include "cmd/rpc/rpc_summary.h"
 #include "cmd/run.h"
+#include "cmd/top/top.h"
 #include "cmd/closing/tally.h"
+#include "event/decode.h"
 #include "event/event.h"
 #include "probe/probe.h"
+#include "probes/call/call.h"
 #include "probes/gohttp2/gohttp2.h"
+#include "sinks/sink.h"
+#include "view/view.h"
 
 #define TOP_ROWS 40
+#define EXPLAIN_NS (10ull * NS_PER_S) /* unless --duration is given */
 
 struct rpc_conf {
 	struct run_conf run;
 	struct gohttp2_conf gohttp2;
+	struct call_conf call;
 	struct rpc_explain explain;
-	bool summary, top;
+	struct opt_strv show;
+	bool summary, top, raw_path;
 	uint64_t interval_ns;
 };
 
-/* Context of the timer of --top. */
-struct rpc_top {
-	const struct rpc_conf *conf;
-	struct rpc_summary *summary;
-	struct painter *painter;	/* of its intervals on a terminal; NULL = none */
-};
-
 static const struct opt rpc_opts[] = {
-	OPT_ROW(rpc_conf, summary, "summary", 'c', OPT_BOOL, NULL,
-		"a table by method at the end: calls, errors, latencies"),
-	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "the table again and again, with rates"),
-	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "how often --top shows it (default 1s)"),
-	OPT_ROW(rpc_conf, explain.layout, "layout", 0, OPT_BOOL, NULL, "with explain: each member, type and argument",
-		.more = "with the source that it is known from"),
+	OPT_ROW(rpc_conf, summary, "summary", 'c', OPT_BOOL, NULL, "a table by method at the end"),
+	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "methods by calls, live (see sonde top)"),
+	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --top (default 1s)"),
+	OPT_ROW(rpc_conf, show, "show", 0, OPT_STRV, "LIST", "query, literals, raw-path, both-sides, inferred, queue",
+		.more = "query: values of query strings; literals: statements as they were sent; both may be "
+			"secrets; raw-path: -c and --top count calls by whole paths, ids in them included; "
+			"both-sides: -o otlp has spans of databases also from the server's side; inferred: the "
+			"only incoming call of the process that contains an outgoing one is its parent "
+			"(rpc.link=inferred), which need not be so; queue: how long a message waited in its socket "
+			"to be read (rpc.queue); separated by commas, may repeat"),
 	OPT_END,
 };
 
@@ -62,88 +68,128 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 	struct rpc_conf *c = conf;
 
 	c->gohttp2 = gohttp2_conf_default;
+	c->call = call_conf_default;
 	c->interval_ns = NS_PER_S;
 	ret_sets[0] = (struct opt_set){ .title = "Calls", .opts = gohttp2_opts, .conf = &c->gohttp2 };
-	ret_sets[1] = (struct opt_set){ .opts = rpc_opts, .conf = c };
-	return 2 + run_sets(&c->run, RUN_LINES, ret_sets + 2);
+	ret_sets[1] = (struct opt_set){ .opts = call_opts, .conf = &c->call };
+	ret_sets[2] = (struct opt_set){ .opts = rpc_opts, .conf = c };
+	return 3 + run_sets(&c->run, RUN_LINES | RUN_NO_BYTES, ret_sets + 3);
+}
+
+/* ---- --show ---- */
+
+enum show { SHOW_QUERY, SHOW_LITERALS, SHOW_RAW_PATH, SHOW_BOTH_SIDES, SHOW_INFERRED, SHOW_QUEUE, SHOW__MAX };
+
+static const char *const show_names[] = {
+	[SHOW_QUERY] = "query",
+	[SHOW_LITERALS] = "literals",
+	[SHOW_RAW_PATH] = "raw-path",
+	[SHOW_BOTH_SIDES] = "both-sides",
+	[SHOW_INFERRED] = "inferred",
+	[SHOW_QUEUE] = "queue",
+};
+_Static_assert(ARRAY_SIZE(show_names) == SHOW__MAX, "a name per word");
+
+static void take_show(struct rpc_conf *c, enum show what)
+{
+	switch (what) {
+	case SHOW_QUERY: c->run.reveal |= DECODE_REVEAL_QUERIES; break;
+	case SHOW_LITERALS: c->run.reveal |= DECODE_REVEAL_LITERALS; break;
+	case SHOW_RAW_PATH: c->raw_path = true; break;
+	case SHOW_BOTH_SIDES: c->run.both_sides = true; break;
+	case SHOW_INFERRED: c->run.reveal |= DECODE_REVEAL_INFERRED; break;
+	case SHOW_QUEUE: c->call.queue = true; break;
+	case SHOW__MAX: break;
+	}
+}
+
+static int unknown_show(const char *word, size_t len, struct err *err)
+{
+	char typed[32];
+	struct str_near near = { .word = typed };
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)MIN(len, sizeof(typed) - 1), word);
+	for (size_t i = 0; i < ARRAY_SIZE(show_names); i++)
+		str_near_offer(&near, show_names[i]);
+	if (near.best)
+		return err_set(err, -EINVAL, "--show %s: did you mean %s?", typed, near.best);
+	return err_set(err, -EINVAL, "--show %s: expected query, literals, raw-path, both-sides, inferred or "
+		       "queue", typed);
+}
+
+static int take_shows(struct rpc_conf *c, struct err *err)
+{
+	for (size_t i = 0; i < c->show.len; i++) {
+		const char *list = c->show.items[i], *word;
+		size_t len;
+
+		while ((word = str_next_word(&list, &len))) {
+			size_t k = 0;
+
+			while (k < SHOW__MAX && (strlen(show_names[k]) != len || memcmp(show_names[k], word, len)))
+				k++;
+			if (k == SHOW__MAX)
+				return unknown_show(word, len, err);
+			take_show(c, k);
+		}
+	}
+	return 0;
 }
 
 /* ---- the table ---- */
 
-/* @painter NULL: printed, whatever it takes. */
-static int show(const struct rpc_conf *c, const struct rpc_summary *s, unsigned max, struct painter *painter)
+static int show(const struct rpc_conf *c, const struct rpc_summary *s)
 {
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
-	if (painter)
-		buf_add_str(&out, "\033[H\033[2J");
-	if (rpc_summary_print(s, c->run.json, max, &out) < 0)
+	if (rpc_summary_print(s, c->run.json, &out) < 0)
 		return -ENOMEM;
-	if (painter) {
-		painter_put(painter, &out);
-		return 0;
-	}
 	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
 		return -errno;
 	return 0;
-}
-
-static int on_interval(void *ctx, uint64_t now_ns)
-{
-	const struct rpc_top *t = ctx;
-
-	rpc_summary_interval(t->summary, now_ns);
-	return show(t->conf, t->summary, TOP_ROWS, t->painter);
-}
-
-static int start_top(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
-{
-	struct rpc_top *t = ctx;
-	int r = 0;
-
-	rpc_summary_interval(t->summary, clock_boot_ns());
-	if (!t->conf->run.json && isatty(STDOUT_FILENO))
-		r = painter_new(NULL, NULL, &t->painter);
-	if (r >= 0)
-		r = loop_add_timer(loop, t->conf->interval_ns, t->conf->interval_ns, on_interval, ctx, NULL);
-	return r < 0 ? err_errno(err, r, "cannot show the table again and again") : 0;
-}
-
-static void stop_top(void *ctx)
-{
-	struct rpc_top *t = ctx;
-
-	painter_free(TAKE_PTR(t->painter));
 }
 
 /* ---- the run ---- */
 
 static int run_summary(struct rpc_conf *c, struct run_ops *spec)
 {
-	struct rpc_top top = { .conf = c };
+	struct rpc_summary *summary = NULL;
 	struct run_conf quiet = c->run;
 	int status;
 
-	if (rpc_summary_new(&top.summary) < 0) {
+	if (rpc_summary_new(c->raw_path, &summary) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}
 	quiet.json = false;	/* of the table, not of events */
 	spec->output = "";
 	spec->watcher = &rpc_summary_sink;
-	spec->watcher_ctx = top.summary;
-	if (c->top) {
-		spec->started = start_top;
-		spec->stopped = stop_top;
-		spec->started_ctx = &top;
-	}
+	spec->watcher_ctx = summary;
 	status = run(&quiet, spec);
-	if (c->top)
-		rpc_summary_interval(top.summary, clock_boot_ns());
-	if (show(c, top.summary, 0, NULL) < 0 && status == CMD_OK)
+	if (show(c, summary) < 0 && status == CMD_OK)
 		status = CMD_FAIL;
-	rpc_summary_free(top.summary);
+	rpc_summary_free(summary);
 	return status;
+}
+
+static int run_top(struct rpc_conf *c, struct run_ops *spec)
+{
+	static const char *const types[] = { "rpc.call", NULL };
+	struct view view = *view_find("calls");
+	const struct top_opts opts = {
+		.types = types,
+		.view = &view,
+		.run = &c->run,
+		.command = "sonde rpc",
+		.words = c->run.where,
+		.interval_ns = c->run.read ? 0 : c->interval_ns,
+		.rows = c->run.json ? 0 : TOP_ROWS,
+	};
+
+	for (size_t i = 0; c->raw_path && i < view_n_keys(&view); i++)
+		if (!strcmp(view.keys[i].field, "rpc.name"))
+			view.keys[i].field = "rpc.raw_name";
+	return top_show(&opts, spec);
 }
 
 struct call_counts {
@@ -193,71 +239,261 @@ static int run_lines(struct rpc_conf *c, struct run_ops *spec)
 	return status;
 }
 
+/* Spans have parents. */
+static bool has_spans(const struct run_conf *c)
+{
+	for (size_t i = 0; i < c->outputs.len; i++) {
+		const char *o = c->outputs.items[i], *suffix = strrchr(o, '.');
+
+		if (!strncmp(o, "otlp", strlen("otlp")) || (suffix && !strcmp(suffix, ".otlp")))
+			return true;
+	}
+	return false;
+}
+
+/* ---- sources ---- */
+
+/* Recordings hold the bytes of sockets as they were sent, passwords included. */
+static int check_recording(const struct rpc_conf *c, unsigned sources, struct err *err)
+{
+	if (!(sources & CALL_FROM_SOCKETS) || c->gohttp2.payload_bytes || c->run.read)
+		return 0;
+	for (size_t i = 0; i < c->run.outputs.len; i++) {
+		const char *path;
+		const struct sink_ops *ops = sink_of_output(c->run.outputs.items[i], NULL, &path);
+
+		if (ops && ops->flags & SINK_RAW)
+			return err_set(err, -EINVAL, "-o %s: a recording holds what sockets carried, passwords "
+				       "included; add --payload SIZE to allow that, or --source go",
+				       c->run.outputs.items[i]);
+	}
+	return 0;
+}
+
+static int check_queue(const struct rpc_conf *c, unsigned sources, struct err *err)
+{
+	if (!c->call.queue || sources & CALL_FROM_SOCKETS || c->run.read)
+		return 0;
+	return err_set(err, -EINVAL, "--show queue: messages wait in sockets; add --source socket or a protocol");
+}
+
+static void add_probes(struct rpc_conf *c, unsigned sources, struct run_ops *spec, struct pipeline_probe *probes)
+{
+	const struct pipeline_probe go = { .ops = probe_find("gohttp2"), .conf = &c->gohttp2 };
+	const struct pipeline_probe socket = { .ops = probe_find("call"), .conf = &c->call };
+
+	if (sources & CALL_FROM_GO)
+		probes[spec->n_probes++] = go;
+	if (sources & CALL_FROM_SOCKETS)
+		probes[spec->n_probes++] = socket;
+	c->gohttp2.optional = sources & CALL_FROM_SOCKETS;
+	c->call.optional = c->call.leave_go = sources & CALL_FROM_GO;
+}
+
 static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 {
 	_cleanup_free_ char *words = run_join_words(&w->words);
-	const struct pipeline_probe probes[] = { { .ops = probe_find("gohttp2"), .conf = &c->gohttp2 } };
+	struct pipeline_probe probes[2];
 	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct err err = { 0 };
+	struct call_choice choice;
+	const unsigned sources = call_conf_sources(&c->call);
+	static const char *const types[] = { "rpc", NULL };
 	struct run_ops spec = {
 		.unit = "call",
+		.reads = types,
 		.probes = probes,
-		.n_probes = ARRAY_SIZE(probes),
 		.cmdline = w->line,
 		.ready = w->command.len ? NULL : "sonde: ready, watching; ^C stops",
 		.command = &w->command,
 		.filter_text = words,
 	};
 
+	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	c->gohttp2.command = w->command.len ? w->command.items[0] : NULL;
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
 		log_error("out of memory");
 		return CMD_FAIL;
 	}
+	if (call_conf_choose(&c->call, &choice, &err) < 0 || take_shows(c, &err) < 0 ||
+	    check_recording(c, sources, &err) < 0 || check_queue(c, sources, &err) < 0) {
+		log_error("%s", err.msg);
+		return CMD_USAGE;
+	}
+	add_probes(c, sources, &spec, probes);
 	if (c->run.explain_filter) {
 		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel, other fields in user "
 		     "space.");
 		return CMD_OK;
 	}
-	return c->summary || c->top ? run_summary(c, &spec) : run_lines(c, &spec);
+	if (c->top)
+		return run_top(c, &spec);
+	return c->summary ? run_summary(c, &spec) : run_lines(c, &spec);
+}
+
+/* ---- explain ---- */
+
+struct explaining {
+	struct rpc_classes *classes;
+	struct rpc_sockets before, after;
+	struct rpc_program program;
+	uint32_t pid;
+	bool live;
+};
+
+/* Without the list of its sockets only those with records are shown. */
+static int explain_started(void *ctx, _unused_ struct loop *loop, _unused_ struct pipeline *p,
+			   _unused_ struct err *err)
+{
+	struct explaining *x = ctx;
+
+	if (x->live)
+		rpc_sockets_read(x->pid, &x->before);
+	return 0;
+}
+
+static void explain_stopped(void *ctx)
+{
+	struct explaining *x = ctx;
+
+	if (x->live && rpc_sockets_read(x->pid, &x->after) >= 0)
+		rpc_classes_add_host(x->classes, &x->before, &x->after, &x->program);
+}
+
+static int show_classes(const struct rpc_conf *c, const struct explaining *x)
+{
+	_cleanup_(buf_fini) struct buf out = { 0 };
+
+	if (rpc_classes_print(x->classes, c->run.json, &out) < 0)
+		return -ENOMEM;
+	if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+		return -errno;
+	return 0;
+}
+
+/* Watches the connections of a process for a while. */
+static int explain_connections(struct rpc_conf *c, const struct cmd_words *w, struct explaining *x)
+{
+	static const char *const types[] = { "rpc", NULL };
+	struct run_conf quiet = c->run;
+	struct pipeline_probe probes[2];
+	struct run_ops spec = {
+		.reads = types,
+		.probes = probes,
+		.cmdline = w->line,
+		.output = "",
+		.why_local = "explain",
+		.watcher = &rpc_classes_sink,
+		.watcher_ctx = x->classes,
+		.started = explain_started,
+		.stopped = explain_stopped,
+		.started_ctx = x,
+		.ready = "sonde: ready, watching the connections; ^C stops sooner",
+	};
+	int status;
+
+	quiet.pids = (struct opt_u32v){ .items = &x->pid, .len = 1 };
+	quiet.duration_ns = c->run.duration_ns ? c->run.duration_ns : EXPLAIN_NS;
+	quiet.json = false; /* of the table, not of events */
+	quiet.outputs = (struct opt_strv){ 0 };
+	add_probes(c, c->call.sources.len ? call_conf_sources(&c->call) : CALL_FROM_GO | CALL_FROM_SOCKETS, &spec,
+		   probes);
+	status = run(&quiet, &spec);
+	if (status != CMD_OK && status < CMD_BY_SIGNAL)
+		return status;
+	return show_classes(c, x) < 0 ? CMD_FAIL : status;
+}
+
+static int explain_process(struct rpc_conf *c, const struct cmd_words *w, uint32_t pid)
+{
+	struct explaining x = { .pid = pid, .live = !c->run.read };
+	int status;
+
+	if (rpc_classes_new(pid, &x.classes) < 0) {
+		log_error("out of memory");
+		return CMD_FAIL;
+	}
+	if (x.live)
+		rpc_program_look(pid, &x.program);
+	status = explain_connections(c, w, &x);
+	rpc_sockets_fini(&x.before);
+	rpc_sockets_fini(&x.after);
+	rpc_classes_free(x.classes);
+	return status;
+}
+
+static int run_explain(struct rpc_conf *c, const struct cmd_words *w)
+{
+	const char *what = w->words.len == 2 ? w->words.items[1] : NULL;
+	struct call_choice choice;
+	struct err err = { 0 };
+	uint32_t pid;
+	bool sockets;
+	int status;
+
+	if (!what) {
+		log_error("sonde rpc explain takes one process or file: sonde rpc explain PID|FILE");
+		return CMD_USAGE;
+	}
+	if (call_conf_choose(&c->call, &choice, &err) < 0) {
+		log_error("%s", err.msg);
+		return CMD_USAGE;
+	}
+	sockets = str_to_u32(what, 10, &pid) == 0 &&
+		  (!c->call.sources.len || call_conf_sources(&c->call) & CALL_FROM_SOCKETS);
+	c->explain = (struct rpc_explain){ .json = c->run.json, .layout = c->run.verbose, .any = sockets };
+	status = c->run.read && sockets ? CMD_OK : rpc_explain(&c->explain, what);
+	return status == CMD_OK && sockets ? explain_process(c, w, pid) : status;
 }
 
 static int rpc_run(void *conf, const struct cmd_words *w)
 {
 	struct rpc_conf *c = conf;
 
-	if (!w->words.len || strcmp(w->words.items[0], "explain"))
-		return run_live(c, w);
-	if (w->words.len != 2) {
-		log_error("sonde rpc explain takes one process or file: sonde rpc explain PID|FILE");
-		return CMD_USAGE;
-	}
-	c->explain.json = c->run.json;
-	return rpc_explain(&c->explain, w->words.items[1]);
+	if (w->words.len && !strcmp(w->words.items[0], "explain"))
+		return run_explain(c, w);
+	return run_live(c, w);
 }
 
 static const struct cmd_example rpc_examples[] = {
-	{ "sonde rpc", "every gRPC and HTTP/2 call of the Go programs of this host, when it ends" },
+	{ "sonde rpc", "every call of this host, when it ends" },
+	{ "sonde rpc --source postgresql rpc.latency>100ms", "slow statements, without their literals" },
 	{ "sonde rpc 'rpc.method contains Pay and rpc.error and rpc.latency>100ms'", "slow failures" },
 	{ "sonde rpc --top", "calls, errors and latencies by method, every second" },
 	{ "sonde rpc -c --json --duration 10s", "the same once, for programs" },
 	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
 	{ "sonde rpc --payload 64 rpc.payload contains error", "and the first bytes of DATA frames with that word" },
+	{ "sonde rpc --logs rpc.error", "failed calls, each with the log lines that it wrote" },
 	{ "sonde rpc -o otlp:http://127.0.0.1:4318", "as traces to an OpenTelemetry collector" },
 	{ "sonde rpc 'evt.type in (rpc.open, rpc.progress, rpc.call)'", "long streams from their beginning" },
-	{ "sonde rpc explain 1234", "what can be watched in process 1234, and why not the rest" },
-	{ "sonde rpc explain --layout ./server", "the source of every number, for a file" },
+	{ "sonde rpc -c --source http --show raw-path", "by whole paths, ids in them included" },
+	{ "sonde rpc explain 1234", "what can be watched of process 1234, and why not the rest" },
+	{ "sonde rpc explain -v ./server", "each member and argument, and the source of its number" },
 	{ 0 },
 };
 
 const struct cmd cmd_rpc = {
 	.name = "rpc",
-	.summary = "gRPC and HTTP/2 calls of Go programs",
+	.summary = "calls: HTTP, SQL, Redis, Kafka... at sockets; gRPC of Go programs",
 	.args = "[EXPR | explain PID|FILE] [-- COMMAND]",
-	.doc = "Shows each call that a Go program of this host makes or serves, when it ends: method, status, "
+	.doc = "Shows each call that a program of this host makes or serves, when it ends: method, status, "
 	       "latency, peer. Programs need no debug information, are neither changed nor restarted, and "
 	       "connections may be older than the run.\n\n"
-	       "explain reads a Go program, stripped or not, and says its release and build mode, and for each "
+	       "There are two sources. With --source socket or a protocol the bytes at sockets of programs in "
+	       "any language are read in the kernel (Linux 6.3): HTTP, FastCGI, PostgreSQL, MySQL, Cassandra, "
+	       "MongoDB, Redis, memcached, Kafka, AMQP, NATS and DNS; over TLS "
+	       "where the program uses OpenSSL or GnuTLS as a shared library. A call is shown only when request "
+	       "and response of one protocol were parsed on the connection. "
+	       "gRPC and HTTP/2 are seen inside Go programs, with and without TLS. Query strings show their keys, "
+	       "statements their text without literals, unless --show query or --show literals asks for them; "
+	       "messages of authentication are never shown.\n\n"
+	       "-c and --top count calls by their name, in which numbers, UUIDs and other ids are _: GET /users/_, "
+	       "redis GET _ (keys are hashed). --show raw-path counts by whole paths.\n\n"
+	       "explain PID watches the connections of a process for ten seconds (--duration), and shows by protocol "
+	       "and source how many there are, their calls, the bytes that became calls and those that did not, and "
+	       "why: the connection was opened before the start, the TLS library is linked statically and stripped, "
+	       "io_uring hides the bytes, no protocol was found. Of a Go program, PID or FILE, it reads the file, "
+	       "stripped or not, and says its release and build mode, and for each "
 	       "function that a probe wants whether it can be watched: where the probe goes, where the arguments "
 	       "are, and what is missing where it cannot. Members of structs come from the runtime's type "
 	       "descriptors, arguments from Go's rules of passing them; DWARF, where the file has it, must agree "

@@ -9,11 +9,12 @@
 
 struct rpc_explain {
 	bool json, layout;
+	bool any;	/* print nothing about a program of another language */
 };
 
 /*
- * Says on stdout what can be watched of the Go program @what, a process by its number or a file, and why not the
- * rest. Exit status of the command.
+ * Prints which rules apply to the Go program @what, a pid or a file, and why others do not. Returns the exit status
+ * of the command.
  */
 int rpc_explain(const struct rpc_explain *conf, const char *what);
 

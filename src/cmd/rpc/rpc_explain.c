@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A Go program, explained: what src/gobin found in it, as text or JSON. The file is read in a worker.
+ * Explains a Go program: the findings of src/gobin, as text or JSON. The file is read in a worker.
  */
 #include <elf.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static int read_target(int fd, struct gobin_answer **ret, struct err *err)
 
 /* ---- text ---- */
 
-/* A string of the file: whatever it holds, no control byte reaches the terminal. */
+/* A string from the file, with control bytes escaped. */
 static void add_str(struct buf *b, const struct gobin_answer *a, uint32_t off)
 {
 	const char *s = gobin_str(a, off);
@@ -228,6 +228,31 @@ static void text_types(struct buf *b, const char *title, const struct gobin_answ
 	}
 }
 
+static const char *const conn_hows[] = {
+	[GOBIN_CONN_NONE] = "nothing", [GOBIN_CONN_FD] = "descriptor", [GOBIN_CONN_IFACE] = "net.Conn",
+	[GOBIN_CONN_POINTER] = "pointer", [GOBIN_CONN_MAYBE] = "interface, tried",
+};
+_Static_assert(ARRAY_SIZE(conn_hows) == GOBIN_CONN__MAX, "a name per way");
+
+static void text_conns(struct buf *b, const struct gobin_answer *a)
+{
+	buf_add_str(b, "connections (types with the methods of net.Conn; offset of the connection inside)\n");
+	for (uint32_t i = 0; i < a->n_conns; i++) {
+		const struct gobin_conn *c = &a->conns[i];
+
+		buf_printf(b, "  0x%" PRIx64 "  ", c->type);
+		add_str(b, a, c->name);
+		for (unsigned k = 0; k < c->n_ways; k++)
+			buf_printf(b, "%s%u %s", k ? ", then +" : "  +", c->ways[k].off, conn_hows[c->ways[k].how]);
+		if (!c->n_ways)
+			buf_add_str(b, c->n_plain ? "  no socket: several members could be it" :
+						    "  no socket: no connection inside");
+		buf_add_char(b, '\n');
+	}
+	if (a->n_conns_left)
+		buf_printf(b, "  no room for %" PRIu32 " more\n", a->n_conns_left);
+}
+
 static void text(struct buf *b, const struct gobin_answer *a, bool layout)
 {
 	unsigned absent = 0;
@@ -238,7 +263,7 @@ static void text(struct buf *b, const struct gobin_answer *a, bool layout)
 	for (int i = 0; i < GOBIN_RULE__MAX; i++)
 		absent += a->rules[i].state == GOBIN_NO_PACKAGE;
 	if (absent && !layout)
-		buf_printf(b, "  %u more are for packages that are not in the program (--layout lists them)\n",
+		buf_printf(b, "  %u more are for packages that are not in the program (-v lists them)\n",
 			   absent);
 	if (!layout)
 		return;
@@ -246,6 +271,7 @@ static void text(struct buf *b, const struct gobin_answer *a, bool layout)
 	text_fields(b, a);
 	text_types(b, "types (address of the pointer's descriptor, as linked)", a, a->types_of, GOBIN_T__MAX);
 	text_types(b, "itabs (address as linked)", a, a->itabs, GOBIN_I__MAX);
+	text_conns(b, a);
 }
 
 /* ---- JSON ---- */
@@ -395,6 +421,25 @@ static void json_types(struct json *j, const char *kind, const struct gobin_answ
 	}
 }
 
+static void json_conns(struct json *j, const struct gobin_answer *a)
+{
+	for (uint32_t i = 0; i < a->n_conns; i++) {
+		const struct gobin_conn *c = &a->conns[i];
+
+		json_begin(j, "connection");
+		json_text(j, "name", gobin_str(a, c->name));
+		json_number(j, "addr", c->type);
+		for (unsigned k = 0; k < c->n_ways; k++) {
+			static const char *const offsets[] = { "offset", "offset2", "offset3" };
+			static const char *const ways[] = { "inside", "inside2", "inside3" };
+
+			json_number(j, offsets[k], c->ways[k].off);
+			json_text(j, ways[k], conn_hows[c->ways[k].how]);
+		}
+		json_end(j);
+	}
+}
+
 static void json(struct buf *b, const struct gobin_answer *a, bool layout)
 {
 	struct json j = { .out = b };
@@ -406,6 +451,7 @@ static void json(struct buf *b, const struct gobin_answer *a, bool layout)
 	json_fields(&j, a);
 	json_types(&j, "descriptor", a, a->types_of, GOBIN_T__MAX);
 	json_types(&j, "itab", a, a->itabs, GOBIN_I__MAX);
+	json_conns(&j, a);
 }
 
 int rpc_explain(const struct rpc_explain *conf, const char *what)
@@ -417,6 +463,11 @@ int rpc_explain(const struct rpc_explain *conf, const char *what)
 	int r = fd < 0 ? fd : read_target(fd, &a, &err);
 	bool failed;
 
+	if (r == -ENOEXEC && conf->any) {
+		if (!strncmp(err.msg, "a Go program", strlen("a Go program")))
+			log_warn("%s: %s", what, err.msg);
+		return CMD_OK;
+	}
 	if (r < 0) {
 		log_error("%s%s%s", fd < 0 ? "" : what, fd < 0 ? "" : ": ", err.msg);
 		return cmd_exit_status(r);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Latencies are counted in steps, sixteen an octave: a table of many methods stays small, and its percentiles are as
- * exact as anybody reads them.
+ * Latencies are counted in buckets, sixteen an octave: a table of many methods stays small, and its percentiles are
+ * exact to 4 %.
  */
 #include "cmd/rpc/rpc_summary.h"
 
@@ -29,8 +29,6 @@
 struct row {
 	char *name, *side, *comm;	/* owned */
 	uint64_t calls, errors, timed;
-	uint64_t calls_then, errors_then; /* when the interval that goes on began */
-	uint64_t calls_now, errors_now;	/* of the interval that ended */
 	uint64_t total_ns, max_ns;
 	uint32_t steps[STEPS];
 };
@@ -39,16 +37,17 @@ struct rpc_summary {
 	struct map by_key;		/* hash of side, comm and name -> index + 1 */
 	VEC(struct row *) rows;		/* owned */
 	uint64_t first_ns, last_ns;
-	uint64_t since_ns, interval_ns;	/* begin of the interval that goes on; length of the last; 0 = none */
+	const char *name;		/* word of the name */
 };
 
-int rpc_summary_new(struct rpc_summary **ret)
+int rpc_summary_new(bool raw, struct rpc_summary **ret)
 {
 	struct rpc_summary *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	map_init(&s->by_key, sizeof(uint64_t), sizeof(size_t));
+	s->name = raw ? "rpc.raw_name" : "rpc.name";
 	*ret = s;
 	return 0;
 }
@@ -70,7 +69,7 @@ void rpc_summary_free(struct rpc_summary *s)
 
 /* ---- counting ---- */
 
-/* The step of @ns and where a step begins. The first octaves are single nanoseconds. */
+/* The bucket of @ns and the lower bound of a bucket. The first octaves are single nanoseconds. */
 static unsigned step_of(uint64_t ns)
 {
 	unsigned octave, step;
@@ -137,7 +136,7 @@ static struct row *row_of(struct rpc_summary *s, const struct event *ev)
 	uint64_t key;
 	size_t *index;
 
-	get(ev, "rpc.name", &name);
+	get(ev, s->name, &name);
 	get(ev, "rpc.side", &side);
 	if (p) {
 		comm.kind = VAL_STR;
@@ -176,24 +175,9 @@ static int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
 	return 0;
 }
 
-void rpc_summary_interval(struct rpc_summary *s, uint64_t now_ns)
-{
-	if (s->since_ns && now_ns > s->since_ns)
-		s->interval_ns = now_ns - s->since_ns;
-	s->since_ns = now_ns;
-	for (size_t i = 0; s->interval_ns && i < s->rows.len; i++) {
-		struct row *r = s->rows.items[i];
-
-		r->calls_now = r->calls - r->calls_then;
-		r->errors_now = r->errors - r->errors_then;
-		r->calls_then = r->calls;
-		r->errors_then = r->errors;
-	}
-}
-
 /* ---- the table ---- */
 
-/* The latency that @part per thousand of the calls do not exceed: the middle of its step. */
+/* The latency at quantile @part per thousand: the middle of its bucket. */
 static uint64_t percentile(const struct row *r, unsigned part)
 {
 	uint64_t want = (r->timed * part + 999) / 1000, seen = 0;
@@ -210,8 +194,6 @@ static int by_calls(const void *a, const void *b)
 {
 	const struct row *const *x = a, *const *y = b;
 
-	if ((*x)->calls_now != (*y)->calls_now)
-		return (*x)->calls_now > (*y)->calls_now ? -1 : 1;
 	if ((*x)->calls != (*y)->calls)
 		return (*x)->calls > (*y)->calls ? -1 : 1;
 	return strcmp((*x)->name, (*y)->name);
@@ -236,12 +218,7 @@ static double rate(uint64_t n, uint64_t ns)
 
 static void text_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
 {
-	if (s->interval_ns)
-		buf_printf(out, "%-6s %9.1f %9.1f %9" PRIu64, r->side, rate(r->calls_now, s->interval_ns),
-			   rate(r->errors_now, s->interval_ns), r->calls);
-	else
-		buf_printf(out, "%-6s %9" PRIu64 " %9.1f", r->side, r->calls,
-			   rate(r->calls, s->last_ns - s->first_ns));
+	buf_printf(out, "%-6s %9" PRIu64 " %9.1f", r->side, r->calls, rate(r->calls, s->last_ns - s->first_ns));
 	buf_printf(out, " %8" PRIu64 " %5.1f%%", r->errors, 100.0 * (double)r->errors / (double)r->calls);
 	add_time(out, percentile(r, 500));
 	add_time(out, percentile(r, 900));
@@ -279,11 +256,6 @@ static void json_row(const struct rpc_summary *s, const struct row *r, struct bu
 	json_number(&j, "calls", r->calls);
 	json_number(&j, "errors", r->errors);
 	json_number(&j, "time_ns", s->last_ns - s->first_ns);
-	if (s->interval_ns) {
-		json_number(&j, "interval_ns", s->interval_ns);
-		json_number(&j, "interval_calls", r->calls_now);
-		json_number(&j, "interval_errors", r->errors_now);
-	}
 	json_number(&j, "timed", r->timed);
 	json_number(&j, "total_ns", r->total_ns);
 	json_number(&j, "p50_ns", percentile(r, 500));
@@ -294,24 +266,21 @@ static void json_row(const struct rpc_summary *s, const struct row *r, struct bu
 	buf_add_char(out, '\n');
 }
 
-int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out)
+int rpc_summary_print(const struct rpc_summary *s, bool json, struct buf *out)
 {
 	_cleanup_free_ struct row **rows = calloc(s->rows.len + 1, sizeof(*rows));
-	size_t n = max ? MIN((size_t)max, s->rows.len) : s->rows.len;
 
 	if (!rows)
 		return -ENOMEM;
 	if (s->rows.len)
 		memcpy(rows, s->rows.items, s->rows.len * sizeof(struct row *));
 	qsort(rows, s->rows.len, sizeof(struct row *), by_calls);
-	if (!json && s->interval_ns)
-		buf_printf(out, "%-6s %9s %9s %9s", "SIDE", "CALLS/S", "ERRORS/S", "CALLS");
-	else if (!json)
+	if (!json)
 		buf_printf(out, "%-6s %9s %9s", "SIDE", "CALLS", "CALLS/S");
 	if (!json)
 		buf_printf(out, " %8s %6s %9s %9s %9s %9s  %s\n", "ERRORS", "ERR", "P50", "P90", "P99", "MAX",
 			   "PROGRAM METHOD");
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < s->rows.len; i++) {
 		if (json)
 			json_row(s, rows[i], out);
 		else

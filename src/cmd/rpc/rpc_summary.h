@@ -13,20 +13,15 @@ struct event;
 struct rpc_summary;
 struct sink_ops;
 
-int rpc_summary_new(struct rpc_summary **ret);	/* 0 or -ENOMEM */
+/* @raw: paths and other resources with the ids in them. 0 or -ENOMEM. */
+int rpc_summary_new(bool raw, struct rpc_summary **ret);
 void rpc_summary_free(struct rpc_summary *s);	/* NULL is fine */
 
 /*
- * Ends an interval at @now_ns and begins the next one; tables show what it had beside the whole. The first call only
- * begins one.
+ * The table, most calls first. @json: an object per
+ * row. Percentiles are right within 4 %. It covers the time between the first and the last event.
  */
-void rpc_summary_interval(struct rpc_summary *s, uint64_t now_ns);
-
-/*
- * The table, most calls first (of the interval, where there is one); at most @max rows, 0 = all. @json: an object a
- * row. Percentiles are right within 4 %. The time it covers is that between the first and the last event.
- */
-int rpc_summary_print(const struct rpc_summary *s, bool json, unsigned max, struct buf *out);
+int rpc_summary_print(const struct rpc_summary *s, bool json, struct buf *out);
 
 /* A sink that adds every event; its context is the struct rpc_summary. */
 extern const struct sink_ops rpc_summary_sink;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sonde syscalls: system calls with their arguments, of the host, of some processes or of one command.
+ * sonde syscalls: system calls with their arguments, of the host, of selected processes or of one command.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,13 +19,18 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "base/vec.h"
+#include "cmd/closing/closing.h"
+#include "cmd/closing/sys_closing.h"
+#include "cmd/closing/tally.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "cmd/syscalls/syscalls.h"
 #include "cmd/syscalls/syscalls_filter.h"
 #include "cmd/syscalls/view_table.h"
-#include "cmd/syscalls/views.h"
+#include "cmd/syscalls/sysdig_views.h"
+#include "cmd/top/top.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probe/probe.h"
@@ -33,15 +38,16 @@
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "scap/render.h"
+#include "view/view.h"
 
 #define VIEW_ROWS 30
-#define STRACE_STRING 32	/* bytes of a string in strace's lines, unless -s says more */
-#define STRACE_SNAPLEN 1024	/* bytes of data for them: of vectors each entry is a string */
-#define SNAPLEN_ASKED 80	/* bytes of data, when its text is asked for and no number is given: sysdig's */
+#define STRACE_STRING 32	/* bytes of a string in strace's lines, unless -s overrides it */
+#define STRACE_SNAPLEN 1024	/* bytes of data for strace's lines: each entry of a vector is a string */
+#define SNAPLEN_ASKED 80	/* bytes of data if text was requested without a number: sysdig's default */
 
 #define ROW(member, ...) OPT_ROW(syscalls_conf, member, __VA_ARGS__)
 
-/* "NAME[:ROWS],...": the rows are those of every table. */
+/* "NAME[:ROWS],...": ROWS applies to every table. */
 static int on_view(void *conf, const char *arg, struct err *err)
 {
 	struct syscalls_conf *c = conf;
@@ -75,11 +81,9 @@ static const struct opt syscalls_opts[] = {
 	    .more = "uring: requests through io_uring; exit: of threads"),
 	OPT_CALL_ROW(on_view, "view", 0, "NAME[:ROWS],...", "tables in place of lines (names: --help all)",
 		     .more = "procs-cpu, procs-net, procs-file, files-bytes, files-time, conns, ports, calls, "
-			     "calls-time, "
-			     "errors, slow, containers, events; or spectrogram, a line of latencies per second; "
-			     "ROWS: "
-			     "of each table (30)"),
-	ROW(top, "top", 0, OPT_BOOL, NULL, "the tables live, full screen"),
+			     "calls-time, errors, slow, containers, events; or spectrogram, a line of latencies "
+			     "per second; ROWS: of each table (30)"),
+	ROW(top, "top", 0, OPT_BOOL, NULL, "processes by calls, live, full screen (see sonde top)"),
 	ROW(pushdown, "pushdown", 0, OPT_BOOL, NULL, "filter in the kernel (--no-pushdown: not)"),
 	OPT_END,
 };
@@ -102,7 +106,7 @@ static bool writes_capture(const struct run_conf *c)
 	return false;
 }
 
-/* Words made of what was written are of no use without it. */
+/* Whether a field needs the written bytes. */
 static bool uses_bytes(const struct syscalls_conf *c, const struct filter *filter)
 {
 	return filter_uses(filter, "syslog") || filter_uses(filter, "evt.buffer") ||
@@ -120,8 +124,8 @@ static bool strace_lines(const struct syscalls_conf *c)
 }
 
 /*
- * Captures and sysdig's words are about descriptors and processes: the kernel side then tells what it knows of them,
- * and what was there before is looked up once. Captures and sysdig's lines have an event for the entry too.
+ * Captures and sysdig's fields need descriptors and processes: the kernel then reports its state, and existing ones
+ * are read once at the start. Captures and sysdig's lines also have an event for the entry.
  */
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
@@ -130,7 +134,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		{ "page_fault", SYS_EVENT_FAULT }, { "procexit", SYS_EVENT_EXIT },
 	};
 
-	/* Worked out from the time of the entry's event. */
+	/* Computed from the time of the entry's event. */
 	static const char *const parts[] = {
 		"evt.wait_latency", "evt.latency.s", "evt.latency.ns", "evt.latency.human",
 	};
@@ -145,7 +149,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++)
 		if (filter_mentions(filter, "evt.type", asked[i].type))
 			c->sys.events_too |= asked[i].event;
-	/* strace's lines are about them too */
+	/* strace's lines use them too */
 	if (strace_lines(c))
 		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
@@ -155,14 +159,14 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	c->sys.enter = c->sys.enter || captured || lines;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		c->sys.enter = c->sys.enter || filter_uses(filter, parts[i]);
-	/* A reader's tables want to know who is gone; and so do those who look for a signal. */
-	if (c->views && views_needs(c->views) & VIEW_NEEDS_SWITCHES)
+	/* A reader's tables need exits; so do filters on signals. */
+	if (c->views && sysdig_views_needs(c->views) & VIEW_NEEDS_SWITCHES)
 		c->sys.events_too |= SYS_EVENT_SWITCH;
 	c->sys.cpu_times = captured;
 	c->sys.events_too |= SYS_EVENT_EXIT | (captured || lines ? SYS_EVENT_SIGNAL : 0);
 }
 
-/* -s is the most bytes of each string, -o a file. */
+/* -s limits the bytes of each string, -o names a file. */
 static void apply_strace(struct syscalls_conf *c)
 {
 	c->run.file_format = "text";
@@ -170,7 +174,7 @@ static void apply_strace(struct syscalls_conf *c)
 	c->sys.snaplen = MAX(c->sys.snaplen, (uint64_t)STRACE_SNAPLEN);
 }
 
-/* Data is shown in sysdig's lines. */
+/* sysdig's lines show data. */
 static void apply_format(struct syscalls_conf *c)
 {
 	if (strace_lines(c))
@@ -181,17 +185,11 @@ static void apply_format(struct syscalls_conf *c)
 		c->sys.snaplen = SNAPLEN_ASKED;
 }
 
-static const char all_views[] = "procs-cpu,procs-net,procs-file,files-bytes,files-time,conns,ports,calls,calls-time,"
-				"errors,slow,containers";
-
 static int open_views(struct syscalls_conf *c, struct err *err)
 {
-	const char *list = c->view.len ? buf_str(&c->view) : c->top ? all_views : c->event_summary ? "events" : NULL;
-	int r = list ? views_new(list, run_want_color(&c->run), &c->views, err) : 0;
+	const char *list = c->view.len ? buf_str(&c->view) : c->event_summary ? "events" : NULL;
 
-	if (r >= 0 && c->top && !c->run.read)
-		r = views_screen(c->views, err);
-	return r;
+	return list ? sysdig_views_new(list, run_want_color(&c->run), &c->views, err) : 0;
 }
 
 /* Pauses or resumes output; process and descriptor state keeps being tracked. */
@@ -216,7 +214,7 @@ static int on_pause(void *ctx, _unused_ int signo)
 	return 0;
 }
 
-/* The terminal stays as it is, in lines and with its echo: nothing has to be put back, however this ends. */
+/* The terminal keeps its line mode and echo: no exit path has to restore them. */
 static bool reads_keys(const struct run_conf *run, bool tables)
 {
 	return !run->read && !run->outputs.len && !tables && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -257,13 +255,15 @@ static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct e
 	c->pipeline = c->run.read ? NULL : p;
 	if (c->pipeline && loop_add_signal(loop, SIGUSR1, on_pause, c, NULL) < 0)
 		return err_set(err, -ENOMEM, "cannot wait for signals");
-	/* edges: what is not read here must not wake the loop again */
+	/* edge-triggered: unread input must not wake the loop again */
 	if (c->pipeline && c->keys && loop_add_io(loop, STDIN_FILENO, EPOLLIN | EPOLLET, on_line, c, NULL) < 0)
 		log_debug("no keys can be read");
-	return c->views ? views_start(c->views, loop, p, err) : 0;
+	if (c->on_ready)
+		c->on_ready(c->on_ready_ctx);
+	return 0;
 }
 
-/* With -v: the numbers that libscap's scap_get_stats() has, under its names, and how the tables were kept whole. */
+/* With -v: the counters of libscap's scap_get_stats(), under its names, and how the state tables were repaired. */
 static void on_stopped(void *ctx)
 {
 	const struct syscalls_conf *c = ctx;
@@ -295,15 +295,39 @@ static void on_stopped(void *ctx)
 			 (unsigned long long)s->postponed);
 }
 
+/* Lines of single calls, in our own form, end with their number. */
+static int run_lines(struct syscalls_conf *c, struct run_ops *spec)
+{
+	struct sys_closing closing = { 0 };
+	struct tally tally = {
+		.conf = &c->run, .event = sys_closing_event, .closing = sys_closing_line, .ctx = &closing,
+	};
+	int status;
+
+	closing.tally = &tally;
+	if (!c->run.format && !c->sys.summary && !spec->command->len && closing_wanted(&c->run)) {
+		spec->watcher = &tally_sink;
+		spec->watcher_ctx = &tally;
+	}
+	status = run(&c->run, spec);
+	if (spec->watcher)
+		tally_report(&tally, status);
+	return status;
+}
+
 static int run_with_views(struct syscalls_conf *c, struct run_ops *spec)
 {
-	const struct views *v = c->views;
+	const struct sysdig_views *v = c->views;
 	size_t rows = c->view_rows ? c->view_rows : VIEW_ROWS;
-	bool json = c->run.json, tables = v && (c->view.len || c->top);
+	bool json = c->run.json, tables = v && c->view.len;
 	int status, r;
 
-	spec->watcher = v ? &views_sink : NULL;
-	spec->watcher_ctx = c->views;
+	if (!v && !c->watcher)
+		return run_lines(c, spec);
+	spec->watcher = v ? &sysdig_views_sink : c->watcher;
+	spec->watcher_ctx = v ? c->views : c->watcher_ctx;
+	if (c->watcher)
+		spec->output = "";
 	if (tables) {
 		spec->output = "";
 		c->run.json = false;	/* of the tables, not of events */
@@ -311,14 +335,27 @@ static int run_with_views(struct syscalls_conf *c, struct run_ops *spec)
 	status = run(&c->run, spec);
 	if (!v)
 		return status;
-	views_stop(c->views);
-	if (c->top && !c->run.read)
-		r = 0;
-	else
-		r = json && tables ? views_print_json(c->views, rows) : views_print(c->views, rows);
+	r = json && tables ? sysdig_views_print_json(c->views, rows) : sysdig_views_print(c->views, rows);
 	if (r < 0)
 		log_error("cannot write the tables: %s", strerror(-r));
 	return r < 0 && !status ? CMD_FAIL : status;
+}
+
+/* Counts and latencies by process, and what they lead to. */
+static int run_top(struct syscalls_conf *c, struct run_ops *spec)
+{
+	static const char *const types[] = { "sys.exit", NULL };
+	const struct top_opts opts = {
+		.types = types,
+		.view = view_find("syscall-processes"),
+		.run = &c->run,
+		.command = "sonde syscalls",
+		.words = c->run.where,
+		.interval_ns = c->run.read ? 0 : NS_PER_S,
+		.rows = c->run.json ? 0 : VIEW_ROWS,
+	};
+
+	return top_show(&opts, spec);
 }
 
 static struct syscalls_filter filter_of(struct syscalls_conf *c)
@@ -340,16 +377,20 @@ static int explain(struct syscalls_conf *c)
 	return syscalls_filter_explain(&sf, on_needs, c);
 }
 
-/* The command's own output stays whole. */
+/* The command's own output is not truncated. */
 static void set_command(struct syscalls_conf *c, const struct cmd_words *w, struct run_ops *spec)
 {
-	c->keys = !w->command.len && reads_keys(&c->run, c->top || c->view.len || c->sys.summary);
+	c->keys = !w->command.len && !c->watcher && reads_keys(&c->run, c->top || c->view.len || c->sys.summary);
 	if (w->command.len && strace_lines(c))
 		spec->output = "text:/dev/stderr";
 	if (w->command.len)
 		spec->ready = NULL;
 	else if (c->keys)
 		spec->ready = "sonde: ready, watching; Enter or SIGUSR1 pauses, ^C stops";
+	if (c->ready)
+		spec->ready = *c->ready ? c->ready : NULL;
+	spec->child = c->child;
+	spec->why_local = c->run.trees.len ? "a selection of descendants" : c->stacks ? "stacks of calls" : NULL;
 }
 
 static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, struct run_ops *spec)
@@ -360,6 +401,8 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	if (c->run.explain_filter)
 		return explain(c);
 	set_command(c, w, spec);
+	if (c->top)
+		return run_top(c, spec);
 	status = open_views(c, &err);
 	if (status < 0) {
 		log_error("%s", err.msg);
@@ -367,7 +410,7 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	}
 	spec->sums = c->sys.summary;
 	status = run_with_views(c, spec);
-	views_free(c->views);
+	sysdig_views_free(c->views);
 	return status;
 }
 
@@ -375,16 +418,22 @@ int syscalls_run(void *conf, const struct cmd_words *w)
 {
 	struct syscalls_conf *c = conf;
 	_cleanup_free_ char *words = run_join_words(&w->words);
-	const struct pipeline_probe probes[] = { { .ops = probe_find("sys"), .conf = &c->sys } };
+	const struct pipeline_probe probes[] = {
+		{ .ops = probe_find("sys"), .conf = &c->sys },
+		{ .ops = probe_find("cpu"), .conf = (struct cpu_conf *)c->stacks },
+	};
+	static const char *const types[] = { "sys", NULL };
 	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct run_ops spec = {
 		.unit = "call",
+		.reads = c->stacks ? NULL : types,
+		.otlp = "otlp-logs",
 		.probes = probes,
-		.n_probes = ARRAY_SIZE(probes),
+		.n_probes = c->stacks ? 2 : 1,
 		.cmdline = w->line,
 		.ready = "sonde: ready, watching; SIGUSR1 pauses, ^C stops",
 		.command = &w->command,
-		.pass = is_shown,
+		.pass = c->run.read ? NULL : is_shown, /* a replay is not paused */
 		.pass_ctx = c,
 		.filter_text = words,
 		.needs = on_needs,
@@ -415,7 +464,7 @@ static const struct cmd_example syscalls_examples[] = {
 	{ "sonde syscalls -c --duration 10s", "calls of the host, counted in the kernel" },
 	{ "sonde syscalls -c --by process -- make", "a table for each process of a command" },
 	{ "sonde syscalls --format strace -s 64 -- ls /", "the calls of a command, as strace prints them" },
-	{ "sonde syscalls --top", "who uses the CPU, the network and files, live" },
+	{ "sonde syscalls --top", "processes by calls; Enter leads to their calls and files, to events" },
 	{ "sonde syscalls --view slow,errors --duration 10s", "the slowest calls of ten seconds, and what failed" },
 	{ "sonde syscalls -w trace.scap --rotate size=100M,files=5", "captures for sysdig and Wireshark" },
 	{ "sonde syscalls -r trace.scap --data hex-ascii fd.name contains passwd", "data of such files" },

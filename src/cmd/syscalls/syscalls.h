@@ -15,9 +15,12 @@
 #include "probes/sys/sys.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 
+struct child_opts;
 struct cmd_words;
+struct cpu_conf;
 struct pipeline;
-struct views;
+struct sink_ops;
+struct sysdig_views;
 
 struct syscalls_conf {
 	struct run_conf run;
@@ -25,18 +28,27 @@ struct syscalls_conf {
 	bool pushdown;
 	bool event_summary; /* a table of events behind the lines */
 	bool top;
-	struct buf view;    /* names with commas between them; empty = none */
+	struct buf view;    /* names separated by commas; empty = none */
 	uint32_t view_rows; /* 0 = the default */
+
+	/* set by a caller that prints the lines itself */
+	const struct sink_ops *watcher; /* in place of lines; NULL = none */
+	void *watcher_ctx;
+	const struct child_opts *child; /* of the command; NULL = none */
+	const char *ready;		/* message once records flow; NULL = the command's own, "" = none */
+	void (*on_ready)(void *ctx);	/* once records flow; NULL = none */
+	void *on_ready_ctx;
+	const struct cpu_conf *stacks;	/* the cpu probe too, before the calls; NULL = not */
 
 	/* while it runs */
 	struct sys_pushdown push;
-	struct views *views;	   /* NULL = none */
+	struct sysdig_views *views;	   /* NULL = none */
 	struct pipeline *pipeline; /* of a live run */
-	bool paused, keys;	   /* keys: Enter is read from the terminal */
+	bool paused, keys;	   /* keys: reads Enter from the terminal */
 	struct sys_stats stats;
 };
 
-/* As struct cmd has them. */
+/* As in struct cmd. */
 size_t syscalls_sets(void *conf, struct opt_set *ret_sets);
 int syscalls_run(void *conf, const struct cmd_words *w);
 

@@ -50,7 +50,7 @@ int syscalls_filter_push(const struct syscalls_filter *c, const struct filter *f
 	return r;
 }
 
-/* Does an output that was asked for take sections of captures? */
+/* Does a requested output take sections of captures? */
 static bool captures(const struct run_conf *run)
 {
 	for (size_t i = 0; i < run->outputs.len; i++) {
@@ -68,8 +68,8 @@ static bool captures(const struct run_conf *run)
 
 static void explain_options(const struct syscalls_filter *c, struct buf *b)
 {
-	if (c->sys->calls.len)
-		buf_printf(b, "--syscall: kernel; nothing else is looked at.\n");
+	for (size_t i = 0; i < c->sys->calls.len; i++)
+		buf_printf(b, "Selected calls (%s): kernel; other calls are not recorded.\n", c->sys->calls.items[i]);
 	if (c->sys->result)
 		buf_printf(b, "--result: kernel.\n");
 	if (c->sys->min_latency_ns)
@@ -82,7 +82,7 @@ static void explain_options(const struct syscalls_filter *c, struct buf *b)
 		buf_printf(b, "--container: user space: which cgroups are its own is learnt as they appear.\n");
 }
 
-/* Says what is decided where. */
+/* Prints where each part is decided. */
 int syscalls_filter_explain(const struct syscalls_filter *c, run_needs_fn needs, void *ctx)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sonde syscalls: what of its filter the kernel side decides, and what is said about that.
+ * sonde syscalls: the parts of its filter that the kernel decides, and --explain-filter.
  */
 #ifndef CMD_SYSCALLS_FILTER_H
 #define CMD_SYSCALLS_FILTER_H
@@ -22,10 +22,10 @@ struct syscalls_filter {
 	const struct run_conf *run;
 	struct sys_conf *sys;		/* gets @push */
 	struct sys_pushdown *push;
-	bool pushdown;			/* false: user space decides all that it can */
+	bool pushdown;			/* false: user space decides everything that it can */
 };
 
-/* As run_ops.push, once it is known what is needed. */
+/* As run_ops.push, once the needs are known. */
 int syscalls_filter_push(const struct syscalls_filter *sf, const struct filter *f, const struct registry *reg,
 		  struct buf *rest, struct err *err);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The spectrogram: each line is a histogram of one second's latencies, with a shade for each step.
+ * The spectrogram: each line is a histogram of one second's latencies, each bucket a shade.
  */
 #include "cmd/syscalls/view_spectrum.h"
 
@@ -13,7 +13,7 @@
 
 #define SHADES 9
 #define STEPS_PER_DECADE 10
-#define LOG10_FIRST_NS 3	/* the first step begins at 1 us */
+#define LOG10_FIRST_NS 3	/* the first bucket begins at 1 us */
 
 static void spectrum_head(void)
 {

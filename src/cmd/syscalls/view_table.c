@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The tables of --view: the key and value that each takes from an event, and its rows.
+ * The tables of --view: the key and value that each table takes from an event, and its rows.
  */
 #include "cmd/syscalls/view_table.h"
 
@@ -14,7 +14,7 @@
 #include "scap/schema.h"
 #include "scap/state/state.h"
 
-#define ROWS_MAX 65536u		/* of a table; what comes later goes into the last row */
+#define ROWS_MAX 65536u		/* limit of rows; later keys share the last row */
 #define KEY_MAX 400u
 #define OTHERS "(all others)"
 

@@ -24,8 +24,8 @@ struct view_event {
 	const struct scap_view *v;
 	const char *call;		/* name of the system call */
 	int64_t res;			/* result; 0 on entry */
-	uint64_t latency_ns, moved;	/* moved: bytes of successful I/O */
-	bool leaves, failed;		/* leaves: exit of the call, not its entry */
+	uint64_t latency_ns, moved;	/* bytes of successful I/O */
+	bool leaves, failed;		/* exit of the call, not its entry */
 };
 
 struct view_kind {

@@ -35,7 +35,7 @@ static struct hubble_part *part_of(struct hubble_filter *f, const char *option)
 	return &f->parts.items[f->parts.len++];
 }
 
-/* The value was checked: it needs no quotes, or has them. */
+/* The value was validated: it needs no quotes, or has them. */
 static int add(struct hubble_filter *f, const char *option, const char *check)
 {
 	struct hubble_part *p = part_of(f, option);
@@ -77,7 +77,7 @@ static int add_port(struct hubble_filter *f, const char *option, const char *wor
 	return add_value(f, option, word, "=", arg);
 }
 
-/* Letters that a name of a host, an interface or a reason may have; * where @glob. */
+/* Letters allowed in the name of a host, an interface or a reason; * if @glob. */
 static bool is_name(const char *s, bool glob)
 {
 	if (!*s || strlen(s) > 255)
@@ -88,7 +88,7 @@ static bool is_name(const char *s, bool glob)
 	return true;
 }
 
-/* Hubble's pattern: * stands for any part of a name. */
+/* Hubble's pattern: * matches any part of a name. */
 static int add_host(struct hubble_filter *f, const char *option, const char *words, const char *arg, struct err *err)
 {
 	size_t len = strlen(arg);
@@ -147,6 +147,74 @@ CALL(on_not)
 	return 0;
 }
 
+/* ---- pods: those of the event's process, which is at one end ---- */
+
+enum end { EITHER, SENDER, RECEIVER, END__MAX };
+
+static const char *const end_checks[] = {
+	[EITHER] = "", [SENDER] = " and owner.end=src", [RECEIVER] = " and owner.end=dst",
+};
+
+/* "namespace/prefix", or a prefix in the namespace "default", as in Hubble. */
+static int add_pod(struct hubble_filter *f, const char *option, enum end end, const char *arg, struct err *err)
+{
+	const char *slash = strchr(arg, '/');
+	int len = slash ? (int)(slash - arg) : 0;
+	char ns[256] = "default", check[700];
+
+	snprintf(ns, sizeof(ns), "%.*s", slash ? len : 7, slash ? arg : "default");
+	slash = slash ? slash + 1 : arg;
+	if ((*ns && !is_name(ns, false)) || (*slash && !is_name(slash, false)))
+		return err_set(err, -EINVAL, "--%s wants [NAMESPACE/]NAME, not \"%s\"", option, arg);
+	snprintf(check, sizeof(check), "k8s.pod startswith '%s'%s%s%s%s", slash, *ns ? " and k8s.ns='" : "", ns,
+		 *ns ? "'" : "", end_checks[end]);
+	return add(f, option, check);
+}
+
+CALL(on_pod) { return add_pod(conf, "pod", EITHER, arg, err); }
+CALL(on_from_pod) { return add_pod(conf, "from-pod", SENDER, arg, err); }
+CALL(on_to_pod) { return add_pod(conf, "to-pod", RECEIVER, arg, err); }
+
+/* A word of the process at @end is @arg. */
+static int add_local(struct hubble_filter *f, const char *option, const char *word, enum end end, const char *arg,
+		     struct err *err)
+{
+	char check[400];
+
+	if (!is_name(arg, false))
+		return err_set(err, -EINVAL, "--%s wants a name, not \"%s\"", option, arg);
+	snprintf(check, sizeof(check), "%s='%s'%s", word, arg, end_checks[end]);
+	return add(f, option, check);
+}
+
+CALL(on_namespace) { return add_local(conf, "namespace", "k8s.ns", EITHER, arg, err); }
+CALL(on_from_namespace) { return add_local(conf, "from-namespace", "k8s.ns", SENDER, arg, err); }
+CALL(on_to_namespace) { return add_local(conf, "to-namespace", "k8s.ns", RECEIVER, arg, err); }
+CALL(on_workload) { return add_local(conf, "workload", "proc.name", EITHER, arg, err); }
+CALL(on_from_workload) { return add_local(conf, "from-workload", "proc.name", SENDER, arg, err); }
+CALL(on_to_workload) { return add_local(conf, "to-workload", "proc.name", RECEIVER, arg, err); }
+
+CALL(on_all_namespaces)
+{
+	(void)arg;
+	(void)err;
+	return add(conf, "all-namespaces", "k8s.ns exists");
+}
+
+CALL(on_from_all_namespaces)
+{
+	(void)arg;
+	(void)err;
+	return add(conf, "from-all-namespaces", "k8s.ns exists and owner.end=src");
+}
+
+CALL(on_to_all_namespaces)
+{
+	(void)arg;
+	(void)err;
+	return add(conf, "to-all-namespaces", "k8s.ns exists and owner.end=dst");
+}
+
 CALL(on_verdict)
 {
 	static const struct word_pair words[] = {
@@ -168,12 +236,16 @@ CALL(on_protocol)
 		{ "dns", "fd.port=53" },
 	};
 
+	if (!strcasecmp(arg, "http") || !strcasecmp(arg, "kafka"))
+		return err_set(err, -EINVAL,
+			       "--protocol %s is not supported: use sonde rpc and the filter rpc.protocol", arg);
 	return add_word(conf, "protocol", words, ARRAY_SIZE(words), arg, err);
 }
 
 static const struct word_pair ip_versions[] = {
 	{ "4", "conn.src=0.0.0.0/0" }, { "ipv4", "conn.src=0.0.0.0/0" }, { "v4", "conn.src=0.0.0.0/0" },
-	{ "6", "conn.src=::/0" }, { "ipv6", "conn.src=::/0" }, { "v6", "conn.src=::/0" },
+	{ "ip4", "conn.src=0.0.0.0/0" }, { "6", "conn.src=::/0" }, { "ipv6", "conn.src=::/0" },
+	{ "v6", "conn.src=::/0" }, { "ip6", "conn.src=::/0" }, { "none", "not conn.src exists" },
 };
 
 CALL(on_ip_version) { return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), arg, err); }
@@ -190,7 +262,7 @@ CALL(on_ipv6)
 	return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), "6", err);
 }
 
-/* Of the connection: an answer goes out of the machine that was asked, and belongs to what came in. */
+/* Of the flow: a reply leaves the server's machine and belongs to the request that came in. */
 CALL(on_direction)
 {
 	static const struct word_pair words[] = {
@@ -225,7 +297,7 @@ CALL(on_tcp_flags)
 
 /* ---- drop reasons ---- */
 
-/* Hubble's name or number as the kernel's reasons that go out under it, or one of the kernel's own. */
+/* Hubble's name or number as the kernel's reasons that map to it, or one of the kernel's own. */
 static int reason_check(const char *arg, struct buf *ret, struct err *err)
 {
 	int code = hubble_drop_code(arg, strlen(arg));
@@ -266,14 +338,36 @@ CALL(on_interface)
 
 /* ---- times ---- */
 
+/* A zone: "Z", "+02:00" or "+0200". */
+static bool parse_zone(const char *s, long *ret_s)
+{
+	unsigned hours, minutes;
+	int len = 0;
+
+	*ret_s = 0;
+	if (!strcmp(s, "Z"))
+		return true;
+	if ((*s != '+' && *s != '-') || !isdigit((unsigned char)s[1]) ||
+	    (sscanf(s + 1, "%2u:%2u%n", &hours, &minutes, &len) != 2 &&
+	     sscanf(s + 1, "%2u%2u%n", &hours, &minutes, &len) != 2))
+		return false;
+	*ret_s = (*s == '-' ? -1 : 1) * (long)(hours * 3600 + minutes * 60);
+	return !s[1 + len] && hours < 24 && minutes < 60;
+}
+
+/* Hubble's forms, which have a zone or are a day in UTC, and a time of this host's zone. */
 static bool parse_date(const char *arg, uint64_t *ret_ns)
 {
-	static const char *const forms[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d" };
+	static const char *const forms[] = {
+		"%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H", "%a, %d %b %Y %H:%M:%S ",
+		"%Y-%m-%d",
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		struct tm tm = { .tm_isdst = -1 };
 		const char *end = strptime(arg, forms[i], &tm);
 		uint64_t frac = 0, unit = 100000000;
+		long zone = 0;
 		time_t t;
 
 		if (!end)
@@ -281,13 +375,36 @@ static bool parse_date(const char *arg, uint64_t *ret_ns)
 		if (*end == '.')
 			for (end++; isdigit((unsigned char)*end); end++, unit /= 10)
 				frac += (uint64_t)(*end - '0') * unit;
-		if (strcmp(end, "") != 0 && strcmp(end, "Z") != 0)
+		if (*end && !parse_zone(end, &zone))
 			continue;
-		t = *end ? timegm(&tm) : mktime(&tm);
+		t = *end || i == ARRAY_SIZE(forms) - 1 ? timegm(&tm) - zone : mktime(&tm);
 		*ret_ns = (uint64_t)t * NS_PER_S + frac;
 		return t >= 0;
 	}
 	return false;
+}
+
+/* "1h30m": spans behind one another. */
+static int parse_span(const char *arg, uint64_t *ret_ns)
+{
+	uint64_t sum = 0, ns;
+
+	do {
+		char part[32];
+		size_t len = strspn(arg, "0123456789.");
+
+		len += strcspn(arg + len, "0123456789.");
+		if (len >= sizeof(part))
+			return -EINVAL;
+		memcpy(part, arg, len);
+		part[len] = '\0';
+		if (str_to_duration_ns(part, &ns) < 0)
+			return -EINVAL;
+		sum += ns;
+		arg += len;
+	} while (*arg);
+	*ret_ns = sum;
+	return 0;
 }
 
 /* "5m" is five minutes ago. */
@@ -298,7 +415,7 @@ static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, str
 
 	if (parse_date(arg, ret_ns))
 		return 0;
-	if (str_to_duration_ns(arg, &ago) < 0)
+	if (parse_span(arg, &ago) < 0)
 		return err_set(err, -EINVAL, "--%s wants a time (2026-11-22T13:00:00Z) or how long ago (5m), "
 			       "not \"%s\"", option, arg);
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -325,15 +442,10 @@ CALL(on_since)
 
 CALL(on_until)
 {
-	struct hubble_filter *f = conf;
 	uint64_t ns;
 	int r = parse_time("until", arg, &ns, err);
 
-	if (r < 0)
-		return r;
-	if (!f->negate_next)
-		f->until_ns = ns;
-	return add_time(f, "until", "<=", ns);
+	return r < 0 ? r : add_time(conf, "until", "<=", ns);
 }
 
 #define ROW(name_, key_, arg_, fn_, help_) OPT_CALL_ROW(fn_, name_, key_, arg_, help_)
@@ -360,6 +472,20 @@ const struct opt hubble_opts[] = {
 	ROW("traffic-direction", 0, "DIR", on_direction, "ingress or egress of the connection"),
 	ROW("drop-reason-desc", 0, "REASON", on_drop_reason, "drop reason, in the kernel's or Hubble's words"),
 	ROW("interface", 0, "NAME", on_interface, "interface that the event was seen at"),
+#define OF_PROCESS .differs = "of the local process, which is at one end only"
+	OPT_CALL_ROW(on_pod, "pod", 0, "[NS/]NAME", "pod of either end, by the start of its name", OF_PROCESS),
+	OPT_CALL_ROW(on_from_pod, "from-pod", 0, "[NS/]NAME", "of the sender", OF_PROCESS),
+	OPT_CALL_ROW(on_to_pod, "to-pod", 0, "[NS/]NAME", "of the receiver", OF_PROCESS),
+	OPT_CALL_ROW(on_namespace, "namespace", 'n', "NAME", "Kubernetes namespace of either end", OF_PROCESS),
+	OPT_CALL_ROW(on_from_namespace, "from-namespace", 0, "NAME", "of the sender", OF_PROCESS),
+	OPT_CALL_ROW(on_to_namespace, "to-namespace", 0, "NAME", "of the receiver", OF_PROCESS),
+	OPT_CALL_ROW(on_all_namespaces, "all-namespaces", 'A', NULL, "either end is a pod", OF_PROCESS),
+	OPT_CALL_ROW(on_from_all_namespaces, "from-all-namespaces", 0, NULL, "the sender is a pod", OF_PROCESS),
+	OPT_CALL_ROW(on_to_all_namespaces, "to-all-namespaces", 0, NULL, "the receiver is a pod", OF_PROCESS),
+#define IS_PROCESS .differs = "the workload is the local process, by its name"
+	OPT_CALL_ROW(on_workload, "workload", 0, "NAME", "workload of either end", IS_PROCESS),
+	OPT_CALL_ROW(on_from_workload, "from-workload", 0, "NAME", "of the sender", IS_PROCESS),
+	OPT_CALL_ROW(on_to_workload, "to-workload", 0, "NAME", "of the receiver", IS_PROCESS),
 	ROW("since", 0, "TIME", on_since, "from this time on, or this long ago (5m)"),
 	ROW("until", 0, "TIME", on_until, "up to this time"),
 	OPT_END
@@ -367,23 +493,48 @@ const struct opt hubble_opts[] = {
 
 /* ---- the expression ---- */
 
-/* "trace:to-endpoint", "drop:133", "net.dns": the check that it is. */
+/* Hubble's types, also by their numbers. */
+static const struct { const char *name, *number, *check; } flow_types[] = {
+	{ "drop", "1", "evt.type=net.drop" }, { "capture", "3", "evt.type=net.capture" },
+	{ "trace", "4", "evt.type in (net.flow, net.trace)" },
+	{ "policy-verdict", "5", "evt.type=net.policy-verdict" }, { "trace-sock", "7", "evt.type=net.trace-sock" },
+};
+
+static bool is_word(const char *text, size_t len, const char *word)
+{
+	return strlen(word) == len && !memcmp(text, word, len);
+}
+
+/* "trace:to-endpoint", "drop:133", "net.dns" as a check. */
 static int type_check(const char *text, struct buf *check, struct err *err)
 {
-	size_t len = strcspn(text, ":");
+	size_t len = strcspn(text, ":"), i = 0;
 	const char *sub = text[len] ? text + len + 1 : NULL;
-	bool is_trace = len == 5 && !strncmp(text, "trace", len), is_drop = len == 4 && !strncmp(text, "drop", len);
+	uint64_t n;
 
 	if (!is_name(sub ? sub : text, false))
 		return err_set(err, -EINVAL, "--type %s: this is not a type of events", text);
-	if (sub && !is_trace && !is_drop)
+	if (is_word(text, len, "l7") || is_word(text, len, "129"))
+		return err_set(err, -EINVAL, "--type %s is not supported: use sonde rpc", text);
+	while (i < ARRAY_SIZE(flow_types) && !is_word(text, len, flow_types[i].name) &&
+	       !is_word(text, len, flow_types[i].number))
+		i++;
+	if (i == ARRAY_SIZE(flow_types)) {
+		if (sub || str_to_u64(text, 10, &n) == 0)
+			return err_set(err, -EINVAL, "--type %s: this is not a type of events", text);
+		buf_printf(check, "evt.type=%s", text);
+		return buf_error(check);
+	}
+	buf_add_str(check, flow_types[i].check);
+	if (!sub)
+		return buf_error(check);
+	buf_add_str(check, " and ");
+	if (!strcmp(flow_types[i].name, "drop"))
+		return reason_check(sub, check, err);
+	if (strcmp(flow_types[i].name, "trace") != 0)
 		return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only", text);
-	buf_printf(check, "evt.type=%s", is_trace ? "net.flow" : is_drop ? "net.drop" : text);
-	if (sub && is_trace)
-		buf_printf(check, " and net.point=%s", sub);
-	if (sub && is_drop)
-		buf_add_str(check, " and ");
-	return sub && is_drop ? reason_check(sub, check, err) : buf_error(check);
+	buf_printf(check, "net.point=%s", sub);
+	return buf_error(check);
 }
 
 static int use_types(struct hubble_filter *f, struct err *err)

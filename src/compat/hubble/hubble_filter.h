@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The filter options of `hubble observe`, as another spelling of event words: each option adds a check to one
- * expression, which then is a --where like any other.
+ * The filter options of `hubble observe`, translated to event fields: each option adds a check to one expression,
+ * which is then used like any other --where.
  */
 #ifndef COMPAT_HUBBLE_FILTER_H
 #define COMPAT_HUBBLE_FILTER_H
@@ -16,7 +16,7 @@
 struct err;
 struct run_conf;
 
-/* Values of one option are alternatives; options must all hold. --not is about the option behind it. */
+/* Values of one option are alternatives; all options must hold. --not negates the next option. */
 struct hubble_part {
 	const char *option;	/* static */
 	bool negated;
@@ -27,7 +27,6 @@ struct hubble_part {
 struct hubble_filter {
 	struct opt_strv types; /* --type, with subtypes */
 	bool negate_next;
-	uint64_t until_ns;	/* --until, wall clock; 0 = none */
 	VEC(struct hubble_part) parts;
 	struct buf where;	/* what hubble_filter_use() made */
 };

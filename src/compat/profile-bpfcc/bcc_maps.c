@@ -28,9 +28,9 @@ int bcc_maps_keys(const char *option, const char *path, uint64_t **ret, size_t *
 	if (fd < 0)
 		return err_errno(err, -errno, "%s %s: cannot open the pinned map", option, path);
 	if (bpf_obj_get_info_by_fd(fd, &info, &len) < 0 || info.key_size != sizeof(key))
-		return err_set(err, -EINVAL, "%s %s: its keys are no 64-bit numbers", option, path);
+		return err_set(err, -EINVAL, "%s %s: its keys must be 64-bit numbers", option, path);
 	for (; bpf_map_get_next_key(fd, at, &key) == 0; at = &key) {
-		if (keys.len >= info.max_entries)	/* somebody changes it meanwhile */
+		if (keys.len >= info.max_entries)	/* the map may change meanwhile */
 			break;
 		if (vec_grow(&keys) < 0) {
 			vec_fini(&keys);

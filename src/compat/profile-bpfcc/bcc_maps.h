@@ -13,7 +13,7 @@ struct bcc_mntns;
 struct err;
 struct event;
 
-/* The keys of a pinned map with keys of 64 bits, at least one; the caller's. @option: for messages. */
+/* The 64-bit keys of a pinned map, at least one; owned by the caller. @option: for messages. */
 int bcc_maps_keys(const char *option, const char *path, uint64_t **ret, size_t *ret_n, struct err *err);
 
 /* Mount namespaces whose inodes are keys of the map at @path. */

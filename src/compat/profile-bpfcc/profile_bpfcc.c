@@ -40,6 +40,7 @@ struct bcc_conf {
 #define VIEW(member, ...) OPT_ROW(bcc_conf, profile.view.member, __VA_ARGS__)
 
 static const struct opt bcc_opts[] = {
+	ROW(profile.run.pids, "pid", 'p', OPT_U32V, "PID", "these processes"),
 	CPU(tids, "tid", 'L', OPT_U32V, "TID", "these threads"),
 	CPU(user_only, "user-stacks-only", 'U', OPT_BOOL, NULL, "no kernel stacks"),
 	CPU(kernel_only, "kernel-stacks-only", 'K', OPT_BOOL, NULL, "no user stacks"),
@@ -51,14 +52,18 @@ static const struct opt bcc_opts[] = {
 	CPU(idle, "include-idle", 'I', OPT_BOOL, NULL, "idle CPUs too"),
 	ROW(folded, "folded", 'f', OPT_BOOL, NULL, "one line per stack, for flame graphs"),
 	ROW(stack_storage, "stack-storage-size", 0, OPT_U64, "N", "most stacks kept; the rest counts as lost",
-	    .more = "by default as many as 256 MB hold"),
+	    .differs = "a limit in user space, none by default", .more = "by default as many as 256 MB hold"),
 	ROW(hash_storage, "hash-storage-size", 0, OPT_U64, "N", "most rows kept; here a row is a stack",
-	    .more = "the smaller of both limits holds"),
-	CPU(cpus, "cpu", 'C', OPT_STRV, "LIST", "these CPUs, as 0-3,8"),
+	    .differs = "a limit in user space; the smaller of both holds"),
+	CPU(cpus, "cpu", 'C', OPT_STRV, "LIST", "these CPUs, as 0-3,8",
+	    .differs = "lists and ranges too"),
 	ROW(max_depth, "perf-max-stack-depth", 0, OPT_U64, "N", "most frames of a stack, kernel and user each"),
-	ROW(cgroupmap, "cgroupmap", 0, OPT_STR, "FILE", "cgroups whose ids are keys of this pinned map"),
-	ROW(mntnsmap, "mntnsmap", 0, OPT_STR, "FILE", "mount namespaces that are keys of this pinned map"),
-	ROW(ebpf, "ebpf", 0, OPT_BOOL, NULL, "print the C text of the BPF programs, and exit"),
+	ROW(cgroupmap, "cgroupmap", 0, OPT_STR, "FILE", "cgroups whose ids are keys of this pinned map",
+	    .differs = "read once, at the start"),
+	ROW(mntnsmap, "mntnsmap", 0, OPT_STR, "FILE", "mount namespaces that are keys of this pinned map",
+	    .differs = "read once, at the start"),
+	ROW(ebpf, "ebpf", 0, OPT_BOOL, NULL, "print the C text of the BPF programs, and exit",
+	    .differs = "the files that it was built from"),
 	OPT_END
 };
 
@@ -70,7 +75,7 @@ static size_t bcc_sets(void *conf, struct opt_set *ret_sets)
 	return 1 + cmd_profile_sets(&c->profile, ret_sets + 1);
 }
 
-/* ---- what does not go together ---- */
+/* ---- option conflicts ---- */
 
 static int refuse(struct err *err, const char *a, const char *b)
 {
@@ -99,7 +104,7 @@ static int check_pairs(const struct bcc_conf *c, struct err *err)
 	return 0;
 }
 
-/* The one word that it takes is the duration in seconds. */
+/* Its only word is the duration in seconds. */
 static int take_words(struct run_conf *run, const struct cmd_words *w, struct err *err)
 {
 	const char *word = w->words.len ? w->words.items[0] : NULL;
@@ -143,20 +148,42 @@ static int apply_cgroup_map(struct bcc_conf *c, struct err *err)
 	return r;
 }
 
-static bool pass_mntns(void *ctx, const struct event *ev)
+/* The kernel selects threads; of a recording it is done here. */
+static bool selects_threads(const struct bcc_conf *c)
 {
-	return bcc_maps_mntns_pass(ctx, ev) || ev->desc->aggregate;
+	return c->profile.cpu.tids.len && c->profile.run.read;
+}
+
+static bool is_thread(const struct bcc_conf *c, uint32_t tid)
+{
+	const struct opt_u32v *tids = &c->profile.cpu.tids;
+
+	for (size_t i = 0; i < tids->len; i++)
+		if (tids->items[i] == tid)
+			return true;
+	return !selects_threads(c);
+}
+
+static bool pass(void *ctx, const struct event *ev)
+{
+	const struct bcc_conf *c = ctx;
+	bool inside = !c->mntns || bcc_maps_mntns_pass(c->mntns, ev); /* it learns from state events */
+
+	if (ev->desc->class == EVENT_DATA && !ev->desc->aggregate)
+		inside = inside && is_thread(c, ev->tid);
+	return inside || ev->desc->aggregate;
 }
 
 static int apply_maps(struct bcc_conf *c, struct err *err)
 {
 	int r = apply_cgroup_map(c, err);
 
-	if (r < 0 || !c->mntnsmap)
-		return r;
-	r = bcc_maps_mntns_new(c->mntnsmap, &c->mntns, err);
-	c->profile.pass = pass_mntns;
-	c->profile.pass_ctx = c->mntns;
+	if (r >= 0 && c->mntnsmap)
+		r = bcc_maps_mntns_new(c->mntnsmap, &c->mntns, err);
+	if (c->mntns || selects_threads(c)) {
+		c->profile.pass = pass;
+		c->profile.pass_ctx = c;
+	}
 	return r;
 }
 
@@ -210,8 +237,7 @@ static const struct cmd bcc_cmd = {
 	.summary = "CPU stacks with the options of bcc's profile",
 	.args = "[SECONDS]",
 	.doc = "Takes the options of bcc's profile; all else is sonde profile. Nothing is limited by the size of a "
-	       "table: the "
-	       "storage options are limits to set, not sizes to guess.",
+	       "table: the storage options are limits to set, not sizes to guess.",
 	.examples = examples,
 	.dialect = true,
 	.conf_size = sizeof(struct bcc_conf),
@@ -219,4 +245,4 @@ static const struct cmd bcc_cmd = {
 	.run = bcc_run,
 };
 
-const struct dialect dialect_profile_bpfcc = { .tool = "profile-bpfcc", .cmd = &bcc_cmd };
+const struct dialect dialect_profile_bpfcc = { .tool = "profile-bpfcc", .cmd = &bcc_cmd, .native = "profile" };

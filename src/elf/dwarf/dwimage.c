@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An ELF file in memory that holds the debug sections of another, unpacked, and nothing else.
+ * Builds an ELF file in memory that holds only the unpacked debug sections of another.
  */
 #include "elf/dwarf/dwimage.h"
 
@@ -20,12 +20,12 @@ struct image {
 	struct buf names;
 	Elf64_Shdr shdrs[SECTIONS_MAX];
 	const uint8_t *data[SECTIONS_MAX];
-	uint64_t src[SECTIONS_MAX];	/* offset in the file where there is no data */
+	uint64_t src[SECTIONS_MAX];	/* offset in the file, used without data */
 	size_t n;
 	uint64_t end;
 };
 
-/* The older way of compressing (up to Go 1.18): by name. */
+/* The older compression (Go up to 1.18), marked by the section's name. */
 static bool is_zdebug(const struct elf_section *s)
 {
 	return !strncmp(s->name, ".zdebug_", 8);
@@ -36,7 +36,7 @@ static bool is_wanted(const struct elf_section *s)
 	return s->type != SHT_NOBITS && (!strncmp(s->name, ".debug_", 7) || is_zdebug(s));
 }
 
-/* The name that it has unpacked. */
+/* The section's name once unpacked. */
 static int add_name(struct image *im, const struct elf_section *s)
 {
 	int r = buf_add_char(&im->names, '.');
@@ -79,7 +79,7 @@ static int add_sections(struct image *im)
 	const struct elf_section *all = elf_sections(im->from, &n);
 	bool info = false;
 
-	im->n = 1;	/* the first is none */
+	im->n = 1;	/* section 0 is reserved */
 	im->end = sizeof(Elf64_Ehdr);
 	if (buf_add_char(&im->names, '\0') < 0)
 		return -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The debug sections of a file as a file of their own, for readers that want one: unpacked here, within the budget,
- * so that such a reader opens and unpacks nothing by itself.
+ * The debug sections of a file as a file of their own, unpacked within the budget: the reader (libdw) then opens and
+ * unpacks nothing itself.
  */
 #ifndef ELF_DWIMAGE_H
 #define ELF_DWIMAGE_H
@@ -11,7 +11,7 @@
 
 struct elf;
 
-/* To be freed; counts against the budget of @e. -ENOENT without .debug_info, -E2BIG, -EBADMSG, -ENOMEM. */
+/* The caller frees it; counts against the budget of @e. -ENOENT without .debug_info, -E2BIG, -EBADMSG, -ENOMEM. */
 int dwimage_build(struct elf *e, uint8_t **ret, size_t *ret_len);
 
 #endif

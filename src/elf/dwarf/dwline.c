@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Units that cover an address that is asked for, then within them the entries that do, from the outside in. What
- * libdw gives is checked for loops by counting: each entry visited costs one of a fixed number.
+ * Visits the units that cover a requested address, then within them the entries that cover it, from the outside in.
+ * libdw does not detect loops: a limit on visited entries ends them.
  */
 #include "elf/dwarf/dwline.h"
 
@@ -18,7 +18,7 @@
 #include "elf/dwarf/dwimage.h"
 #include "elf/range.h"
 
-#define VISITS_MAX (1u << 24)	/* entries: the largest programs have some millions that count here */
+#define VISITS_MAX (1u << 24)	/* limit of entries visited; the largest programs need some millions */
 #define DEPTH_MAX 64
 #define FUNCS_MAX 33		/* of one address */
 
@@ -26,7 +26,7 @@ struct dwline {
 	uint8_t *image;		/* owned, read by libdw in place */
 	Elf *elf;
 	Dwarf *dw;
-	struct arena arena;	/* names and chains of answers */
+	struct arena arena;	/* names and call chains of the answers */
 };
 
 struct walk {
@@ -39,7 +39,7 @@ struct walk {
 	bool no_memory;
 };
 
-struct chain {			/* entries that cover an address, from the outside in */
+struct chain {			/* entries that cover an address, outermost first */
 	Dwarf_Die dies[FUNCS_MAX];
 	size_t n;
 };
@@ -81,7 +81,7 @@ void dwline_free(struct dwline *d)
 
 /* ---- which addresses an entry covers ---- */
 
-/* Calls @fn with the index of each address asked for that @die covers. How many there are. */
+/* Calls @fn with the index of each requested address that @die covers. Returns how many. */
 static size_t each_covered(struct walk *w, Dwarf_Die *die, void (*fn)(struct walk *, Dwarf_Die *, size_t))
 {
 	Dwarf_Addr base, start, end;
@@ -105,7 +105,7 @@ static void take_unit(struct walk *w, Dwarf_Die *die, size_t i)
 		w->units[i] = *die;
 }
 
-/* Skeletons are left out: libdw would look for the file with their other half. */
+/* Skip skeletons: libdw would open the file with their other half. */
 static bool is_whole(Dwarf_Die *unit, uint8_t type)
 {
 	return (type == DW_UT_compile || type == DW_UT_partial) && dwarf_tag(unit) == DW_TAG_compile_unit &&
@@ -151,7 +151,7 @@ static void take_block(struct walk *w, Dwarf_Die *die, size_t i)
 	(void)i;
 }
 
-/* Whether entries below @die may cover something. */
+/* Whether entries below @die may cover an address. */
 static bool goes_down(struct walk *w, Dwarf_Die *die)
 {
 	switch (dwarf_tag(die)) {
@@ -184,7 +184,7 @@ static void walk_children(struct walk *w, Dwarf_Die *parent, unsigned depth)
 	}
 }
 
-/* Each unit once: one walk answers all its addresses. */
+/* Each unit once: a single walk answers all its addresses. */
 static void walk_units(struct walk *w)
 {
 	struct map seen;
@@ -238,7 +238,7 @@ static void name_func(struct walk *w, Dwarf_Die *die, uint64_t addr, struct dwli
 		f->start = start;
 }
 
-/* Where the function of @inlined was put into the one around it. */
+/* Call site of the inlined function @inlined. */
 static void place_call(struct walk *w, Dwarf_Die *unit, Dwarf_Die *inlined, struct dwline_func *around)
 {
 	uint64_t file = number_attr(inlined, DW_AT_call_file);
@@ -262,7 +262,7 @@ static void place_addr(struct walk *w, Dwarf_Die *unit, uint64_t addr, struct dw
 	f->file = keep(w, dwarf_linesrc(line, NULL, NULL));
 }
 
-/* The chain holds all entries that cover the address; those inside another come later. */
+/* Writes the answer for address @i from its chain, which holds all entries that cover it. */
 static void answer(struct walk *w, size_t i, struct dwline_hit *ret)
 {
 	struct chain *c = &w->chains[i];

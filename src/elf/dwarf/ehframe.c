@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The records of .eh_frame: CIEs (what functions have in common) and FDEs (one range of addresses each), sorted and
- * run one after the other. A record that makes no sense costs that record only: its addresses have no rows.
+ * The records of .eh_frame: CIEs (shared by functions) and FDEs (one address range each), sorted and run in order. An
+ * invalid record loses only its own addresses: they have no rows.
  */
 #include "elf/dwarf/ehframe.h"
 
@@ -22,8 +22,8 @@
 #include "elf/go/gounwind.h"
 #include "elf/leb.h"
 
-#define GAP_BYTES 16	/* padding up to the next function is no gap: nothing runs there */
-#define ENTRY_BYTES 64 /* of an entry function without an FDE, at most; the shortest are 10 to 50 bytes */
+#define GAP_BYTES 16	/* padding up to the next function is not a gap: it is never executed */
+#define ENTRY_BYTES 64 /* limit in bytes of an entry function without an FDE; the shortest have 10 to 50 */
 
 static const struct cfi_arch arch_x86_64 = { .sp = 7, .fp = 6, .ra = 16, .n_regs = 16, .link = false };
 static const struct cfi_arch arch_arm64 = { .sp = 31, .fp = 29, .ra = 30, .n_regs = 32, .link = true };
@@ -33,7 +33,7 @@ struct fde {
 	uint64_t bias;		/* virtual address - file offset */
 	uint32_t cie;		/* index */
 	uint32_t program, program_len;	/* in the section */
-	bool is_entry;			/* the file's entry point, without an FDE */
+	bool is_entry;			/* the file's entry point if it lacks an FDE */
 };
 
 struct compiler {
@@ -43,14 +43,14 @@ struct compiler {
 	const uint8_t *bytes;
 	size_t len;
 	uint64_t vaddr;		/* of bytes[0] */
-	bool to_terminator;	/* the length is a guess: a zero length ends it */
+	bool to_terminator;	/* guessed length: a zero record ends the section */
 	struct map cie_at;	/* offset -> u32 index */
 	VEC(struct cfi_cie) cies;
 	VEC(struct fde) fdes;
 	struct cfi_table table;
-	struct gopclntab *go;	/* NULL = no Go code, or its rows are in the table */
+	struct gopclntab *go;	/* NULL = no Go code, or its rows are already in the table */
 	const struct elf_segment *go_seg;
-	uint64_t go_end;	/* file offset behind them */
+	uint64_t go_end;	/* file offset of the end of the Go rows */
 };
 
 /* ---- CIE ---- */
@@ -63,7 +63,7 @@ static void skip_personality(struct compiler *k, struct cursor *c)
 		c->bad = true;
 }
 
-/* What the letters announce. With a length in front, unknown ones are skipped. */
+/* Parses the augmentation string. Its data has a length, so unknown letters are skipped. */
 static bool read_augmentation(struct compiler *k, struct cursor *c, const char *letters, struct cfi_cie *cie)
 {
 	struct cursor data;
@@ -83,7 +83,7 @@ static bool read_augmentation(struct compiler *k, struct cursor *c, const char *
 			skip_personality(k, &data);
 		else if (*letters == 'S')
 			cie->signal = true;
-		else if (*letters != 'B' && *letters != 'G')	/* AArch64: key B, tagged stack: no data */
+		else if (*letters != 'B' && *letters != 'G')	/* AArch64: key B, tagged stack; no data */
 			break;
 	}
 	return cur_ok(&data);
@@ -95,7 +95,7 @@ static struct cfi_state first_state(const struct cfi_arch *a)
 		.ra.where = a->link ? CFI_SAME : CFI_ELSEWHERE };
 }
 
-/* @c: behind the id. */
+/* @c: after the id. */
 static void read_cie(struct compiler *k, struct cursor c, struct cfi_cie *cie)
 {
 	struct cfi_run run = { .arch = k->arch, .cie = cie, .section = k->vaddr, .bytes = k->bytes };
@@ -124,7 +124,7 @@ static void read_cie(struct compiler *k, struct cursor c, struct cfi_cie *cie)
 
 /* ---- records ---- */
 
-/* The next record: its bytes behind the length, cut out of @c. False at the end. */
+/* The next record: its bytes after the length, cut from @c. False at the end. */
 static bool next_record(const struct compiler *k, struct cursor *c, struct cursor *ret)
 {
 	uint64_t len;
@@ -145,7 +145,7 @@ static bool next_record(const struct compiler *k, struct cursor *c, struct curso
 	return false;
 }
 
-/* The CIE whose length field is at @at in the section, read when it is new. */
+/* The CIE whose length field is at @at in the section, parsed at first use. */
 static int find_cie(struct compiler *k, uint64_t at, uint32_t *ret)
 {
 	struct cursor c = cur_init(k->bytes + at, k->len - at), body;
@@ -167,7 +167,7 @@ static int find_cie(struct compiler *k, uint64_t at, uint32_t *ret)
 	return 0;
 }
 
-/* The executable segment of the code at @vaddr: most are that of the one before. */
+/* The executable segment of the code at @vaddr; usually the same as for the previous one. */
 static const struct elf_segment *find_segment(struct compiler *k, uint64_t vaddr)
 {
 	for (size_t n = 0; n < k->n_segs; n++) {
@@ -182,7 +182,7 @@ static const struct elf_segment *find_segment(struct compiler *k, uint64_t vaddr
 	return NULL;
 }
 
-/* @c: behind the pointer to the CIE. False: not understood. */
+/* @c: after the CIE pointer. False if the record cannot be parsed. */
 static bool read_fde(struct compiler *k, struct cursor c, const struct cfi_cie *cie, struct fde *f)
 {
 	const struct elf_segment *seg;
@@ -210,7 +210,7 @@ static int add_record(struct compiler *k, struct cursor body)
 	struct fde f = {0};
 	int r;
 
-	if (!cur_ok(&body) || back == 0)	/* a CIE: read when somebody refers to it */
+	if (!cur_ok(&body) || back == 0)	/* a CIE: parsed at first reference */
 		return 0;
 	if (back > at) {
 		k->table.n_skipped++;
@@ -249,7 +249,7 @@ static bool has_fde(const struct compiler *k, uint64_t addr)
 	return false;
 }
 
-/* Old linkers write the start of .text as entry point into shared libraries, which are never entered there. */
+/* Old linkers set the entry point of shared libraries to the start of .text; it is never entered there. */
 static bool has_entry(const struct elf *e)
 {
 	struct elf_segment interp;
@@ -260,7 +260,7 @@ static bool has_entry(const struct elf *e)
 	return elf_section_find(e, ".text", &text) == 0 && elf_entry(e) != text.addr;
 }
 
-/* The entry point has no caller, even where hand-written code has no FDE that marks it. */
+/* The entry point has no caller, even if hand-written code lacks an FDE that marks it. */
 static int add_entry(struct compiler *k, const struct elf *e)
 {
 	const uint64_t entry = elf_entry(e);
@@ -294,7 +294,7 @@ static int compile_entry(struct compiler *k, const struct fde *f)
 	return ehframe_table_add(&k->table, f->start - f->bias, &bottom);
 }
 
-/* Rows of one function that ends where the next begins, at the latest. */
+/* Adds the rows of one function, which ends at @next at the latest. */
 static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
 {
 	const struct cfi_cie *cie = &k->cies.items[f->cie];
@@ -310,7 +310,7 @@ static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
 	} else if (r == 0) {
 		k->table.n_fdes++;
 	}
-	/* rows beyond the next function's start would be out of order */
+	/* rows beyond the next function's start would break the order */
 	while (k->table.rows.len > before && k->table.rows.items[k->table.rows.len - 1].off >= limit)
 		k->table.rows.len--;
 	return r;
@@ -321,7 +321,7 @@ static uint64_t fde_off(const struct fde *f)
 	return f->start - f->bias;
 }
 
-/* Where the Go code begins whose rows are not there yet. */
+/* Start of the Go code whose rows are not yet added. */
 static uint64_t go_off(const struct compiler *k)
 {
 	struct gofunc first;
@@ -331,7 +331,7 @@ static uint64_t go_off(const struct compiler *k)
 	return first.entry - k->go_seg->vaddr + k->go_seg->off;
 }
 
-/* The linker of Go keeps its code together, so its rows come in one piece between those of other code. */
+/* Go's linker places its code contiguously, so its rows are one block between those of other code. */
 static int compile_go(struct compiler *k)
 {
 	int r = gounwind_rows(k->go, k->arch, k->go_seg, &k->table, &k->go_end);
@@ -340,7 +340,7 @@ static int compile_go(struct compiler *k)
 	return r;
 }
 
-/* Number @i of the sorted FDEs, whose code ends where @next begins at the latest. */
+/* Number @i of the sorted FDEs; its code ends at @next at the latest. */
 static int compile_one(struct compiler *k, const struct fde *f, uint64_t next)
 {
 	uint64_t end = f->end - f->bias;
@@ -348,7 +348,7 @@ static int compile_one(struct compiler *k, const struct fde *f, uint64_t next)
 
 	if (go_off(k) <= fde_off(f))
 		r = compile_go(k);
-	/* two for one place: the last of them; in Go's code: what Go says */
+	/* duplicate range: the last FDE wins, in Go code the Go table */
 	if (next == fde_off(f) || fde_off(f) < k->go_end) {
 		k->table.n_skipped += !f->is_entry;
 		return r;
@@ -379,7 +379,7 @@ static int compile_all(struct compiler *k, uint64_t *ret_end)
 	return r;
 }
 
-/* Go's table, when its code is in a segment that is executable. Without it: frame pointers. */
+/* The gopclntab if its code is in an executable segment; otherwise frame pointers. */
 static int find_go(struct elf *e, struct compiler *k)
 {
 	struct gofunc first;
@@ -398,7 +398,7 @@ static int find_go(struct elf *e, struct compiler *k)
 
 /* ---- the section ---- */
 
-/* Files without section headers: the search table's header points to .eh_frame, which ends in a zero. */
+/* Without section headers: the search table's header points to .eh_frame, which a zero record ends. */
 static int find_by_segment(struct elf *e, struct compiler *k)
 {
 	const struct elf_segment *load = NULL;
@@ -475,7 +475,7 @@ static void compiler_fini(struct compiler *k)
 	gopclntab_free(k->go);
 }
 
-/* The call frame information that there is: of 64-bit code, by .eh_frame and by Go's table. */
+/* Uses all call frame information of 64-bit code: .eh_frame and gopclntab. */
 static int read_all(struct elf *e, struct compiler *k)
 {
 	int r = find_go(e, k);

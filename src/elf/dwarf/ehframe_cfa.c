@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Call frame programs (DWARF 5, 6.4.2), followed for three things only: CFA, frame pointer and return address of the
- * caller. What is said of other registers is read and dropped. Expressions are recognised by shape, not run.
+ * Call frame programs (DWARF 5, 6.4.2), run for three registers only: CFA, frame pointer and return address of the
+ * caller. Rules for other registers are parsed and dropped. Expressions are recognised by shape, not evaluated.
  */
 #include "elf/dwarf/ehframe_cfa.h"
 
@@ -15,9 +15,9 @@
 #include "elf/dwarf/ehframe_table.h"
 #include "elf/leb.h"
 
-#define REMEMBER_MAX 64		/* states kept at a time; compilers use one or two */
+#define REMEMBER_MAX 64		/* limit of saved states; compilers use one or two */
 
-/* GNU and AArch64 additions that dwarf.h of elfutils does not name on every version. */
+/* GNU and AArch64 additions that some versions of elfutils' dwarf.h lack. */
 #define CFA_AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
 #define CFA_AARCH64_NEGATE_RA_STATE 0x2d	/* DW_CFA_GNU_window_save elsewhere */
 #define CFA_GNU_ARGS_SIZE 0x2e
@@ -49,7 +49,7 @@ static bool expr_register(struct cursor *c, uint8_t *ret_reg, int64_t *ret_off)
 	return cur_ok(c);
 }
 
-/* What is added at the end of an expression; 0 when nothing is. False: something else is there. */
+/* The addend at the end of an expression; 0 if it has none. False: unknown shape. */
 static bool expr_addend(struct cursor *c, int64_t *ret)
 {
 	uint8_t op;
@@ -76,7 +76,7 @@ static bool expr_addend(struct cursor *c, int64_t *ret)
 	return (op == DW_OP_plus || op == DW_OP_minus) && cur_ok(c) && !cur_left(c);
 }
 
-/* sp + 8 + (((ip & 15) >= N) << 3): what linkers write for .plt, N being the length of a stub's first part. */
+/* sp + 8 + (((ip & 15) >= N) << 3), which linkers write for .plt; N is the length of a stub's first part. */
 static bool expr_plt(const struct cfi_arch *a, struct cursor c, struct cfi_state *s)
 {
 	static const uint8_t middle[] = { DW_OP_lit15, DW_OP_and }, tail[] = { DW_OP_ge, DW_OP_lit3, DW_OP_shl,
@@ -148,7 +148,7 @@ static void rule_fp(const struct cfi_arch *a, const struct cfi_saved *s, struct 
 	}
 }
 
-/* False: the return address is where no rule finds it. */
+/* False if no rule can find the return address. */
 static bool rule_ra(const struct cfi_arch *a, const struct cfi_state *s, struct sonde_unwind_rule *r)
 {
 	if (a->link && s->ra.where == CFI_SAME) {
@@ -170,7 +170,7 @@ static bool rule_ra(const struct cfi_arch *a, const struct cfi_state *s, struct 
 	return s->cfa == SONDE_CFA_REG && fits(s->ra.off);
 }
 
-/* What x86-64 C libraries write for the frame that the kernel made: ip is saved 8 bytes above sp. */
+/* x86-64 C libraries describe the kernel's signal frame this way: ip is saved 8 bytes above sp. */
 static bool is_signal_frame(const struct cfi_run *r)
 {
 	const struct cfi_state *s = &r->now;
@@ -201,7 +201,7 @@ static struct sonde_unwind_rule rule_of(const struct cfi_run *r)
 
 /* ---- instructions ---- */
 
-/* The state holds from r->loc on; the next one from @loc on. */
+/* The current state applies from r->loc on, the next one from @loc on. */
 static int advance(struct cfi_run *r, uint64_t loc)
 {
 	struct sonde_unwind_rule rule;
@@ -274,7 +274,7 @@ static int64_t factored(const struct cfi_run *r, int64_t v)
 	return __builtin_mul_overflow(v, r->cie->data_align, &out) ? INT64_MAX : out;
 }
 
-/* An expression's bytes, skipped. */
+/* Skips the bytes of an expression. */
 static struct cursor block(struct cursor *c)
 {
 	return cur_sub(c, cur_uleb(c));
@@ -406,7 +406,7 @@ static int step_extended(struct machine *m, uint8_t op)
 {
 	switch (op) {
 	case DW_CFA_nop:
-	case CFA_AARCH64_NEGATE_RA_STATE:	/* signed or not: the walker drops the signature in any case */
+	case CFA_AARCH64_NEGATE_RA_STATE:	/* signed or not: the walker strips the signature */
 		return 0;
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 		return 0;

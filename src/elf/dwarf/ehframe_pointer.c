@@ -56,7 +56,7 @@ int ehframe_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_
 	r = pointer_value(c, enc & EHFRAME_PE_FORMAT, &v);
 	if (r < 0)
 		return r;
-	/* textrel, datarel and funcrel have no base that a linker would use here; indirect needs a process */
+	/* linkers use no textrel, datarel or funcrel base here; indirect needs a process */
 	if ((enc & EHFRAME_PE_BASE) != DW_EH_PE_absptr && (enc & EHFRAME_PE_BASE) != DW_EH_PE_pcrel)
 		return -ENOTSUP;
 	if (enc & DW_EH_PE_indirect)

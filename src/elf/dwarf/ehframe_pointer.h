@@ -14,12 +14,12 @@
 #define EHFRAME_PE_BASE 0x70	/* what the value is relative to */
 
 /*
- * The value at @c by DW_EH_PE encoding @enc. @bytes and @section are one position in memory and its virtual address,
- * which relative values count from. -EBADMSG, -ENOTSUP for encodings that no linker writes here.
+ * Decodes the value at @c by DW_EH_PE encoding @enc. @bytes and @section are the same position in memory and as
+ * virtual address, the base of relative values. -EBADMSG, -ENOTSUP for encodings that no linker writes here.
  */
 int ehframe_pointer(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section, uint64_t *ret);
 
-/* Skips a pointer whose value is not needed. -EBADMSG, -ENOTSUP. */
+/* Skips an unneeded pointer. -EBADMSG, -ENOTSUP. */
 int ehframe_pointer_skip(struct cursor *c, uint8_t enc, const uint8_t *bytes, uint64_t section);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows and rules to a table, and the reader's side of a table. Neighbours that say the same are one row; a row is
- * four bytes because it holds a place in a page of 1 KB and the number of a rule.
+ * Compiles rows and rules to a table, and looks rules up in a table. Equal neighbours merge into one row; a row has
+ * four bytes: an offset in a page of 1 KB and the number of a rule.
  */
 #include "elf/dwarf/ehframe_table.h"
 
@@ -96,7 +96,7 @@ int ehframe_table_gap(struct cfi_table *t, uint64_t off)
 
 /* ---- writing ---- */
 
-/* Rows of one page; where it begins in the middle of a row, that row is repeated. Returns how many were taken. */
+/* Writes the rows of one page; a page that begins within a row repeats that row. Returns how many were consumed. */
 static size_t write_page(const struct cfi_table *t, size_t i, uint64_t page, uint32_t *rule, struct buf *rows)
 {
 	const struct cfi_row *all = t->rows.items;
@@ -154,7 +154,7 @@ int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes,
 	uint64_t first = t->rows.len ? t->rows.items[0].off >> SONDE_UNWIND_PAGE_SHIFT : 0;
 	uint64_t n = t->rows.len ? ((end_off - 1) >> SONDE_UNWIND_PAGE_SHIFT) + 1 - first : 0;
 
-	if (n > PAGES_MAX || n * sizeof(uint32_t) * 2 > max_bytes)	/* a page has a row at least */
+	if (n > PAGES_MAX || n * sizeof(uint32_t) * 2 > max_bytes)	/* every page has at least one row */
 		return -E2BIG;
 	h.first_page = first;
 	h.n_pages = (uint32_t)n;

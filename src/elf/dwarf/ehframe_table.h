@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An unwind table (sonde/unwind_wire.h) while it is built: rows by file offset, each with the number of a rule.
+ * An unwind table (sonde/unwind_wire.h) under construction: rows by file offset, each with the number of a rule.
  */
 #ifndef ELF_EHFRAME_TABLE_H
 #define ELF_EHFRAME_TABLE_H
@@ -15,7 +15,7 @@
 struct buf;
 
 struct cfi_row {
-	uint64_t off;		/* in the file; the rule holds up to the next row */
+	uint64_t off;		/* offset in the file; the rule applies up to the next row */
 	uint32_t rule;
 };
 
@@ -27,16 +27,16 @@ struct cfi_table {
 	uint32_t n_fdes, n_skipped;
 };
 
-#define CFI_GAP 0u		/* number of the rule for addresses of no function */
+#define CFI_GAP 0u		/* number of the rule for addresses outside functions */
 
 int ehframe_table_init(struct cfi_table *t, size_t max_rows);
 void ehframe_table_fini(struct cfi_table *t);
 
-/* @rule holds from @off on. Offsets ascend. -E2BIG, -ENOMEM. */
+/* @rule applies from @off on. Offsets ascend. -E2BIG, -ENOMEM. */
 int ehframe_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule);
 int ehframe_table_gap(struct cfi_table *t, uint64_t off);
 
-/* Splits the rows into pages and appends head, rules, pages and rows to @ret. -E2BIG, -ENOMEM. */
+/* Splits the rows into pages and appends header, rules, pages and rows to @ret. -E2BIG, -ENOMEM. */
 int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that the compiler of Go put into others: a tree for each function, beside gopclntab, and the number of
- * the node at each address. Go 1.18 and later, whose trees lie at offsets from one address that the module data hold.
+ * Inlined functions of Go: a tree for each function, next to gopclntab, and the node number at each address. Go 1.18
+ * and later: trees are offsets from an address in the module data.
  *
  * Format: runtime/symtabinl.go; internal/abi/symtab.go (numbers of the tables); runtime/symtab.go, struct moduledata.
  */
@@ -19,14 +19,14 @@
 #define FUNCDATA_TREE 3
 #define NODES_MAX 65536		/* of one function */
 
-#define MODULE_FUNCDATA_1_18 304	/* bytes into the module data, 64 bit */
+#define MODULE_FUNCDATA_1_18 304	/* byte offsets in 64-bit module data */
 #define MODULE_FUNCDATA_1_20 320
 
 struct node {
 	uint32_t name, parent_pc;
 };
 
-/* Field number @n of what follows the fixed part and the four bytes behind it. */
+/* Field number @n of the variable part, which starts four bytes after the fixed part. */
 static uint32_t table_at(const struct gopclntab *t, const struct gofunc *f, uint32_t n)
 {
 	uint32_t fixed = t->since >= 20 ? GO_FIELD_START_LINE : GO_FIELD_UNIT;
@@ -79,7 +79,7 @@ static int read_node(struct elf *e, const struct gopclntab *t, uint64_t tree, ui
 	if (r < 0)
 		return r;
 	c = cur_init(data, size);
-	cur_skip(&c, t->since >= 20 ? 4 : 12);	/* what it is; until 1.19 its parent, file and line */
+	cur_skip(&c, t->since >= 20 ? 4 : 12);	/* function kind; until 1.19 parent, file and line */
 	ret->name = cur_u32(&c);
 	ret->parent_pc = cur_u32(&c);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Format: debug/gosym and runtime/symtab.go of the Go distribution describe what is read here. All offsets are from
- * the file: each access goes through a cursor over the part of the table that the offset counts in.
+ * Format: debug/gosym and runtime/symtab.go of the Go distribution. All offsets are relative to parts of the table;
+ * each access goes through a cursor over the part that the offset belongs to.
  */
 #include "elf/go/gopclntab.h"
 
@@ -22,10 +22,10 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
-#define NAME_MAX_BYTES 65536		/* a name that does not end within is none */
+#define NAME_MAX_BYTES 65536		/* limit in bytes of a name */
 #define SEARCH_CHUNK (64u << 10)
 #define SEGMENTS_MAX 16		/* that are searched */
-#define PC_STEPS_MAX (1u << 20)		/* of one function: real ones have thousands */
+#define PC_STEPS_MAX (1u << 20)		/* limit per function; real ones have thousands */
 
 #define FLAG_TOP_FRAME 1	/* abi.FuncFlag */
 #define FLAG_SP_WRITE 2
@@ -91,7 +91,7 @@ static struct go_part part_at(struct go_part all, uint64_t off)
 	return (struct go_part){ .data = all.data + off, .len = all.len - (size_t)off };
 }
 
-/* The first version has one table for all; its list of files stands behind the functions. */
+/* The first version has a single table; its list of files follows the functions. */
 static int parse_1_2(struct gopclntab *t, struct go_part all, struct cursor *c)
 {
 	struct cursor files;
@@ -153,11 +153,11 @@ static int find_section(struct elf *e, uint64_t *ret_addr, const uint8_t **ret, 
 	return -ENOENT;
 }
 
-/* A header in a segment, at an address that is a multiple of 32, as linkers place it. -ENOENT. */
+/* Searches a segment for a header at a multiple of 32, the linkers' alignment. -ENOENT. */
 static int search_segment(const struct elf *e, const struct elf_segment *s, uint64_t *ret_off)
 {
 	_cleanup_free_ uint8_t *chunk = malloc(SEARCH_CHUNK);
-	uint64_t size = MIN(s->filesz, (uint64_t)elf_budget(e));	/* what is longer could not be loaded */
+	uint64_t size = MIN(s->filesz, (uint64_t)elf_budget(e));	/* a larger segment exceeds the budget */
 	uint64_t first = -s->vaddr & 31;
 
 	if (!chunk)
@@ -247,7 +247,7 @@ size_t gopclntab_n(const struct gopclntab *t)
 	return (size_t)t->n_funcs;
 }
 
-/* Where the pairs of address and record begin. */
+/* Offset of the (address, record) pairs. */
 static struct cursor pairs(const struct gopclntab *t, size_t i)
 {
 	uint64_t begin = t->version == GO_1_2 ? 8u + t->ptr : 0;
@@ -277,7 +277,7 @@ int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
 	c = pairs(t, i);
 	f.entry = t->text + cur_uint(&c, t->width);
 	f.info = cur_uint(&c, t->width);
-	f.end = t->text + cur_uint(&c, t->width);	/* the next one's, or the end of the last */
+	f.end = t->text + cur_uint(&c, t->width);	/* start of the next function, or end of the last */
 	if (f.info > t->funcs.len)
 		return -EBADMSG;
 	name = gopclntab_field(t, f.info, GO_FIELD_NAME);
@@ -318,7 +318,7 @@ int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret
 struct steps {
 	struct cursor c;
 	uint8_t quantum;
-	uint64_t pc;		/* where the value ends */
+	uint64_t pc;		/* end of the value's range */
 	uint32_t value, n;
 };
 
@@ -344,7 +344,7 @@ static struct steps steps_begin(const struct gopclntab *t, uint64_t off, uint64_
 	};
 }
 
-/* The next value, which holds up to s->pc. False at the end, and where there is no sense in it. */
+/* Decodes the next value, which applies up to s->pc. False at the end or if the data is invalid. */
 static bool steps_next(struct steps *s)
 {
 	uint32_t change = varint(&s->c);
@@ -370,13 +370,13 @@ int32_t gopclntab_value(const struct gopclntab *t, uint64_t off, uint64_t entry,
 int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp_fn fn, void *ctx)
 {
 	struct cursor c = gopclntab_field(t, f->info, GO_FIELD_SP);
-	uint32_t off = cur_u32(&c);	/* 0 = there is no table */
+	uint32_t off = cur_u32(&c);	/* 0 = the table does not exist */
 	struct steps s = steps_begin(t, off, f->entry);
 	uint64_t from = f->entry;
 	int r = 0;
 
 	while (off && r >= 0 && from < f->end && cur_ok(&c) && steps_next(&s)) {
-		if (s.pc <= from)	/* also what bounds the steps of a hostile table by the size of its code */
+		if (s.pc <= from)	/* also limits the steps of a hostile table to the size of its code */
 			return -EBADMSG;
 		r = fn(ctx, from, MIN(s.pc, f->end), (int32_t)s.value);
 		from = s.pc;
@@ -386,24 +386,24 @@ int gopclntab_sp(const struct gopclntab *t, const struct gofunc *f, gopclntab_sp
 
 /* ---- functions that are not left like others ---- */
 
-/* Their marks came with Go 1.17, and what they do differs between versions: names are what stays. */
+/* Function ids came with Go 1.17 and their values differ between versions; names do not. */
 static const struct { const char *name; unsigned flags; } special[] = {
 	{ "runtime.goexit", GOFUNC_TOP },
 	{ "runtime.mstart", GOFUNC_TOP },
 	{ "runtime.rt0_go", GOFUNC_TOP },
-	{ "runtime.mcall", GOFUNC_TOP },	/* the goroutine it left may run elsewhere by now */
-	{ "runtime.morestack", GOFUNC_TOP },	/* likewise: Go's own tracebacks end here too */
+	{ "runtime.mcall", GOFUNC_TOP },	/* the goroutine may have moved to another thread by now */
+	{ "runtime.morestack", GOFUNC_TOP },	/* a bottom in Go's own tracebacks, too */
 	{ "runtime.systemstack", GOFUNC_SWITCHES },
 	{ "runtime.asmcgocall", GOFUNC_SWITCHES },
 	{ "runtime.cgocallback", GOFUNC_SWITCHES },
 	{ "runtime.cgocallback_gofunc", GOFUNC_SWITCHES },
-	{ "runtime.nanotime1", GOFUNC_SWITCHES },	/* the clock is read on the thread's stack */
+	{ "runtime.nanotime1", GOFUNC_SWITCHES },	/* reads the clock on the thread's stack */
 	{ "runtime.walltime1", GOFUNC_SWITCHES },
 	{ "runtime.walltime", GOFUNC_SWITCHES },
 	{ "time.now", GOFUNC_SWITCHES },
 };
 
-/* Assembler functions may have the call convention behind their names. */
+/* Names of assembler functions may end in the calling convention. */
 static bool is_called(const char *name, const char *plain)
 {
 	size_t len = strlen(plain);
@@ -418,7 +418,7 @@ static uint8_t mark_of(const struct gopclntab *t, const struct gofunc *f)
 	if (t->version == GO_1_2)
 		return 0;
 	c = gopclntab_field(t, f->info, t->since >= 20 ? GO_FIELD_START_LINE + 1 : GO_FIELD_UNIT + 1);
-	cur_skip(&c, 1);	/* the function's number among those that the runtime knows */
+	cur_skip(&c, 1);	/* the function's id in the runtime's list of special functions */
 	return cur_u8(&c);
 }
 
@@ -430,7 +430,8 @@ unsigned gopclntab_flags(const struct gopclntab *t, const struct gofunc *f)
 		for (size_t i = 0; i < ARRAY_SIZE(special); i++)
 			if (is_called(f->name, special[i].name))
 				return special[i].flags;
-	if (mark & FLAG_TOP_FRAME && strncmp(f->name, "runtime.sig", 11))	/* handlers have a frame above */
+	if (mark & FLAG_TOP_FRAME && strncmp(f->name, "runtime.sig", 11))	/* a handler may have a frame above
+										 * it */
 		return GOFUNC_TOP;
 	return mark & FLAG_SP_WRITE ? GOFUNC_SWITCHES : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A parsed gopclntab in memory, for the readers of the tables beside it. Internal to src/elf/go.
+ * A parsed gopclntab, for the readers of its neighbour tables. Internal to src/elf/go.
  */
 #ifndef ELF_GOTABLE_H
 #define ELF_GOTABLE_H
@@ -21,21 +21,24 @@ struct go_part {
 struct gopclntab {
 	enum go_version version;
 	uint8_t since;		/* lowest minor release that writes this magic */
-	uint8_t quantum;	/* bytes that one step of a program counter stands for */
+	uint8_t quantum;	/* code bytes per unit of a program counter */
 	uint8_t ptr;		/* bytes of a pointer */
 	uint8_t width;		/* bytes of a number in the table of functions */
-	uint64_t text;		/* that addresses count from; 0 before 1.18 */
+	uint64_t text;		/* base of function addresses; 0 before 1.18 */
 	uint64_t n_funcs;
 	uint64_t addr;		/* virtual address of the table */
-	uint64_t funcdata;	/* that offsets of function data count from; 0 = unknown */
+	uint64_t funcdata;	/* base of function data offsets; 0 = unknown */
 	struct go_part names, units, files, pcs, funcs;
 };
 
-/* Fields of a function's record by number. Number 0 is the entry, gopclntab.width bytes; the others have 4. */
+/* Fields of a function's record by index. Field 0 is the entry, gopclntab.width bytes; the others have 4. */
 enum { GO_FIELD_NAME = 1, GO_FIELD_SP = 4, GO_FIELD_FILE = 5, GO_FIELD_LINE = 6, GO_FIELD_N_PCDATA = 7,
        GO_FIELD_UNIT = 8, GO_FIELD_START_LINE = 9 };
 
-/* The string at @off of @p, and field @n of the record at @info. NULL, or a bad cursor, for an offset beyond. */
+/*
+ * The string at @off of @p, and field @n of the record at @info. NULL, or a bad cursor, if the offset is out of
+ * bounds.
+ */
 const char *gopclntab_string(struct go_part p, uint64_t off);
 struct cursor gopclntab_field(const struct gopclntab *t, uint64_t info, uint32_t n);
 

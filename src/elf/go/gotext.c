@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the text of a Go program starts. Programs that are relocated have zeros for pointers in the file; the
- * relocations of type "relative" hold them. Module data are found as what points to the table.
+ * Finds the start of the text of a Go program. In relocatable programs pointers are zero in the file and R_*_RELATIVE
+ * relocations hold them. The module data is the structure that points to the table.
  *
  * Format: runtime/symtab.go, struct moduledata: 7 fields up to the functions, then findfunctab, minpc, maxpc, text.
  */
@@ -16,7 +16,7 @@
 #include "elf/elf.h"
 #include "elf/go/gotable.h"
 
-#define MODULE_MIN_PC 160	/* bytes into the module data, 64 bit */
+#define MODULE_MIN_PC 160	/* byte offsets in 64-bit module data */
 #define MODULE_TEXT 176
 
 static bool is_relative(const struct elf *e, uint64_t info)
@@ -26,7 +26,7 @@ static bool is_relative(const struct elf *e, uint64_t info)
 	return elf_machine(e) == EM_X86_64 ? type == R_X86_64_RELATIVE : type == R_AARCH64_RELATIVE;
 }
 
-/* The first relative relocation at @at, whose addend it returns, or with @addend, whose address it returns. */
+/* First relative relocation: at @at, returning its addend; or with addend @addend, returning its address. */
 static int find_relative(struct elf *e, const uint64_t *at, const uint64_t *addend, uint64_t *ret)
 {
 	struct elf_section s;
@@ -64,7 +64,7 @@ int gotext_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret)
 	return r;
 }
 
-/* Takes the module data at @addr if they fit the table: the lowest address is that of the first function. */
+/* Accepts the module data at @addr if its minpc is the address of the table's first function. */
 static int try_module(struct elf *e, const struct gopclntab *t, uint64_t addr, uint64_t *ret)
 {
 	struct cursor c = cur_init(t->funcs.data, t->funcs.len);
@@ -126,7 +126,7 @@ int gotext_start(struct elf *e, const struct gopclntab *t, uint64_t *ret)
 		return 0;
 	if (find_module(e, t, &module, ret) == 0)
 		return 0;
-	/* Only for programs that the Go linker made by itself; with cgo there is other code before. */
+	/* Only for programs linked by Go alone; with cgo other code precedes the text. */
 	if (elf_section_find(e, ".text", &text) < 0)
 		return -ENOENT;
 	*ret = text.addr;

@@ -10,15 +10,15 @@
 struct elf;
 struct gopclntab;
 
-/* The pointer at @vaddr as relocation will write it. -ENOENT. */
+/* The pointer at @vaddr after relocation. -ENOENT. */
 int gotext_pointer(struct elf *e, uint64_t vaddr, uint64_t *ret);
 
-/* Address of the runtime's module data: the structure that points to the table. -ENOENT. */
+/* Address of the runtime's module data, the structure that points to the table. -ENOENT. */
 int gotext_module(struct elf *e, const struct gopclntab *t, uint64_t *ret);
 
 /*
- * runtime.text, which the addresses in the table count from. The header holds it up to Go 1.25 (in relocated
- * programs its relocation does), the module data in every version.
+ * runtime.text, the base of addresses in the table. The header holds it up to Go 1.25 (in relocatable programs,
+ * through a relocation), the module data in every version.
  */
 int gotext_start(struct elf *e, const struct gopclntab *t, uint64_t *ret);
 

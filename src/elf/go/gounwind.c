@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Unwind rows for Go code, which has no .eh_frame: gopclntab knows for each address how far the stack pointer has
- * moved. Frame pointers, which Go keeps, lose the caller of a function that has no frame, and do not follow the
- * runtime when it goes from a goroutine's stack to the thread's.
+ * Unwind rows for Go code, which has no .eh_frame: gopclntab records how far the stack pointer has moved at each
+ * address. Go keeps frame pointers, but they lose the caller of a frameless function and do not follow the runtime
+ * when it switches from a goroutine's stack to the thread's.
  *
- * Frames: "Stack frame layout" in runtime/stack.go; a frame's return address and the frame pointer saved next to it
- * are at its upper end on x86-64, at its lower end on AArch64 (cmd/internal/obj/{x86,arm64}/obj*.go).
+ * Frames: "Stack frame layout" in runtime/stack.go; the return address and the saved frame pointer next to it are at
+ * the upper end of a frame on x86-64, at the lower end on AArch64 (cmd/internal/obj/{x86,arm64}/obj*.go).
  */
 #include "elf/go/gounwind.h"
 
@@ -19,8 +19,8 @@
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
 
-#define FRAME_MAX ((1 << 30) + 4096)	/* bytes: reflect.call's largest; a number beyond is none */
-#define SIGNAL_SP_X86 160	/* of the saved stack pointer in the kernel's signal frame */
+#define FRAME_MAX ((1 << 30) + 4096)	/* limit in bytes: the largest frame of reflect.call */
+#define SIGNAL_SP_X86 160	/* offset of the saved stack pointer in the kernel's signal frame */
 
 struct rows {
 	const struct cfi_arch *arch;
@@ -64,7 +64,9 @@ static int add_whole(struct rows *w, uint64_t start, const struct sonde_unwind_r
 	return ehframe_table_add(w->table, start - w->bias, rule);
 }
 
-/* What the kernel makes a signal handler return to: at its first byte, so what is looked up is the byte before. */
+/*
+ * The kernel returns from a signal handler to the first byte of this function; the unwinder looks up the byte before.
+ */
 static bool is_sigreturn(const struct gofunc *f)
 {
 	return !strncmp(f->name, "runtime.sigreturn", 17);
@@ -85,7 +87,7 @@ static int add_func(struct rows *w, const struct gopclntab *t, const struct gofu
 		return add_whole(w, f->entry, &top);
 	if (flags & GOFUNC_SWITCHES)
 		return add_whole(w, f->entry, &change);
-	/* where the table has nothing: frame pointers */
+	/* fall back to frame pointers where the table has no value */
 	r = ehframe_table_gap(w->table, f->entry - w->bias);
 	if (r == 0)
 		r = gopclntab_sp(t, f, add_part, w);

@@ -13,8 +13,8 @@ struct elf_segment;
 struct gopclntab;
 
 /*
- * Adds rows for the functions of @t, all of which lie in @seg, above every row that @table has. *ret_end: file offset
- * of the end of the last function. -E2BIG, -ENOMEM.
+ * Adds rows for the functions of @t, which must lie in @seg above all rows of @table. *ret_end: file offset of the
+ * end of the last function. -E2BIG, -ENOMEM.
  */
 int gounwind_rows(const struct gopclntab *t, const struct cfi_arch *arch, const struct elf_segment *seg,
 		  struct cfi_table *table, uint64_t *ret_end);

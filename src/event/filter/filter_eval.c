@@ -233,6 +233,19 @@ static bool flags_match(enum filter_op op, uint64_t bits, const struct filter_va
 	return uint_match(op, bits, v);
 }
 
+static bool list_match(enum filter_op op, const struct value *list, const struct field *f,
+		       const struct filter_value *v)
+{
+	struct value one = { .kind = VAL_STR };
+
+	for (one.str = list->str; one.str < list->str + list->len; one.str += one.len + 1) {
+		one.len = strlen(one.str);
+		if (str_match(op, &one, f, v))
+			return true;
+	}
+	return false;
+}
+
 static bool value_match(enum filter_op op, const struct value *val, const struct field *f,
 			const struct filter_value *v)
 {
@@ -244,6 +257,7 @@ static bool value_match(enum filter_op op, const struct value *val, const struct
 	case VAL_IP: return v->has_net && ipaddr_ipnet_contains(&v->net, &val->ip);
 	case VAL_MAC: return v->has_mac && !memcmp(v->mac, val->str, sizeof(v->mac));
 	case VAL_FLAGS: return flags_match(op, val->u, v);
+	case VAL_LIST: return list_match(op, val, f, v);
 	case VAL_NONE:
 	case VAL_BYTES:
 	case VAL__MAX: break;

@@ -201,11 +201,13 @@ static int bind_in(struct parser *p, const struct event_desc *d, const char *nam
 	const struct field *f = find_in(d->fields, d->n_fields, name);
 	/* Common fields are equivalent and cheaper, except evt.*, where the type has better values. */
 	bool common = find_in(event_common_fields, event_n_common_fields, name) && strncmp(name, "evt.", 4);
-	bool also = !f && d->also && !common;
+	bool also = !f && !common;
 	struct field *copy;
+	const char *arg;
+	size_t len;
 
 	if (also)
-		f = find_in(d->also->fields, d->also->n_fields, name);
+		f = event_field_also(d, name, &arg, &len);
 	if (!f)
 		return -ENOENT;
 	*ret = with_argument(&p->f->arena, f, name);

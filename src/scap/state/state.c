@@ -181,6 +181,11 @@ void scap_state_free(struct scap_state *st)
 	free(st);
 }
 
+void scap_state_set_engine(struct scap_state *st, struct state *engine)
+{
+	st->engine = engine;
+}
+
 /* ---- rows ---- */
 
 static void row_user(struct scap_state *st, const struct params *p)
@@ -251,6 +256,7 @@ static void begin_tables(struct scap_state *st)
 		fresh->scratch[i] = st->scratch[i];
 	fresh->image = st->image;
 	fresh->render = st->render;
+	fresh->engine = st->engine;
 	fresh->num = st->num;
 	fresh->last_ns = st->last_ns;
 	fresh->first_ns = st->first_ns;
@@ -389,6 +395,7 @@ static void take_event(struct scap_state *st, const struct event *ev)
 {
 	struct scap_view *v = &st->view;
 	struct fold f = { .st = st, .p = &v->p, .enter = &v->enter, .v = v };
+	bool creates;
 
 	if (is_nobodys(v->p.head->type, v->info)) {
 		if (v->p.head->type != SCAP_DROP_E && v->p.head->type != SCAP_DROP_X)
@@ -401,10 +408,17 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	f.ran_ns = ran_ns_of(ev, v->p.head->type);
 	if (f.t->invented)
 		state_thread_from_section(st, f.t, ev);
+	if (st->engine && !is_from_capture(ev))
+		state_thread_follow(st, f.t, ev);
 	if (ev->keys.cgroup_id && ev->keys.cgroup_id != f.t->cgroup_id)
 		state_thread_set_cgroup(st, f.t, ev->keys.cgroup_id,
 					event_names_get(ev->names, SONDE_NAME_CGROUP, ev->keys.cgroup_id));
+	creates = v->info->flags & SCAP_CREATES_FD && v->p.head->type & 1;
+	if (!creates)
+		state_fd_file_follow(st, f.t, ev);
 	run_fold(&f, ev);
+	if (creates)
+		state_fd_file_follow(st, f.t, ev);
 	v->thread = state_thread_find(st, v->p.head->tid);
 	v->process = v->thread ? state_thread_main(st, (struct scap_thread *)v->thread) : NULL;
 	v->fd = v->thread && v->fd_num >= 0 ? state_fd_find(st, (struct scap_thread *)v->thread, v->fd_num) : NULL;
@@ -435,23 +449,13 @@ static void begin_view(struct scap_state *st, const struct event *ev)
 #define CGROUPS_PARAM 14	/* of clone and exec */
 #define IMAGE_PARAMS 20
 
-/*
- * The kernel side does not say in which cgroups a live process is that clones or becomes another program: those that
- * it was in before stand in the event from here on, where readers of captures look for them.
- */
-static int complete_image(struct scap_state *st, struct event *ev)
+static int add_cgroups(struct scap_state *st, struct event *ev)
 {
 	struct scap_view *v = &st->view;
 	struct params_out o = { 0 };
-	size_t len = 1;
+	size_t len;
 	int r;
 
-	if (is_from_capture(ev) || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
-	    v->info->n_params < IMAGE_PARAMS || strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
-		return 0;
-	params_bytes(&v->p, CGROUPS_PARAM, &len);
-	if (len)
-		return 0;
 	params_begin(&o, v->p.head->type, v->p.head->tid);
 	for (unsigned i = 0; i < v->p.n; i++) {
 		const void *data = params_bytes(&v->p, i, &len);
@@ -474,6 +478,22 @@ static int complete_image(struct scap_state *st, struct event *ev)
 	return params_of(ev, &v->p);
 }
 
+/*
+ * The kernel side does not say in which cgroups a live process is that clones or becomes another program: those that
+ * it was in before stand in the event from here on, where readers of captures look for them.
+ */
+static int complete_image(struct scap_state *st, struct event *ev)
+{
+	const struct scap_view *v = &st->view;
+	size_t len = 1;
+
+	if (is_from_capture(ev) || v->p.n < IMAGE_PARAMS || !v->thread || !v->thread->cgroups ||
+	    v->info->n_params < IMAGE_PARAMS || strcmp(v->info->params[CGROUPS_PARAM].name, "cgroups") != 0)
+		return 0;
+	params_bytes(&v->p, CGROUPS_PARAM, &len);
+	return len ? 0 : add_cgroups(st, ev);
+}
+
 int scap_state_event(struct scap_state *st, struct event *ev)
 {
 	struct scap_view *v = &st->view;
@@ -481,6 +501,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	if (params_of(ev, &v->p) < 0)
 		return 0;
 	bury(st);
+	st->now_ns = ev->ts_ns ? ev->ts_ns + (uint64_t)ev->clock_offset_ns : 0;
 	v->info = scap_schema_event_info(v->p.head->type);
 	if (!v->info)
 		return 0;

@@ -24,6 +24,7 @@ struct event;
 struct scap_event_info;
 struct scap_fdtable;
 struct scap_render_opts;
+struct state;
 
 /* A shared, immutable string with a NUL behind it. NULL = unknown. */
 struct scap_str {
@@ -37,9 +38,11 @@ enum scap_role { SCAP_ROLE_NONE, SCAP_ROLE_CLIENT, SCAP_ROLE_SERVER, SCAP_ROLE__
 #define SCAP_FD_CLOSING 2u	/* between close enter and its exit */
 #define SCAP_FD_CANCELED 4u	/* the number was given away again meanwhile */
 #define SCAP_FD_FROM_ROW 8u
+#define SCAP_FD_FROM_KERNEL 16u	/* by a live event's open file: no call or row said what it is */
 
 struct scap_fd {
 	uint32_t refs;
+	uint64_t serial;		/* the same in its copies for other processes, in no other descriptor */
 	uint8_t type;			/* FD_* of scap/block.h; 0 = unknown */
 	uint8_t l4;			/* 0 unknown, 1 none, 2 tcp, 3 udp, 4 icmp, 5 raw */
 	uint8_t role;			/* enum scap_role */
@@ -49,6 +52,8 @@ struct scap_fd {
 	struct ipaddr sip, dip;		/* client and server side once the role is known; a listener has dip alone */
 	uint16_t sport, dport;
 	uint64_t unix_source, unix_dest;
+	uint64_t file;			/* number of the open file that a live event had here; 0 = none had */
+	uint32_t file_dev;		/* its device: major << 20 | minor */
 	struct scap_str *name;		/* owned reference */
 };
 
@@ -64,6 +69,8 @@ struct scap_thread {
 	uint64_t cgroup_id;			/* of a live event; 0 = none said it */
 	uint64_t exec_ns;			/* CPU time, from context switches */
 	uint64_t clone_ns, n_threads;		/* threads beside the main one */
+	uint64_t known_ns;			/* time of the event or row that added it; 0 = before the start */
+	uint64_t program;			/* number of the image that gave the name; 0 = not the engine */
 	bool exe_writable, invented;		/* invented: known from its events only */
 
 	/* of the event before this one */
@@ -100,6 +107,9 @@ struct scap_view {
 struct scap_state *scap_state_new(void);
 void scap_state_free(struct scap_state *st);
 
+/* Names and programs of live processes come from @engine (borrowed), those of captures from their calls. */
+void scap_state_set_engine(struct scap_state *st, struct state *engine);
+
 /*
  * Takes @ev into account. An event with SEC_PARAMS gets ev->view (borrowed until the next call)
  * and its tgid; all others pass. 0 or -ENOMEM.
@@ -107,8 +117,7 @@ void scap_state_free(struct scap_state *st);
 int scap_state_event(struct scap_state *st, struct event *ev);
 
 /*
- * Says for others who the event's process is (SEC_PROC) and which connection it is about (keys.conn), where they do
- * not know better. 0 or -ENOMEM.
+ * Gives a capture's event its process (SEC_PROC) and its connection (keys.conn). 0 or -ENOMEM.
  */
 int scap_state_describe(struct scap_state *st, struct event *ev);
 
@@ -144,6 +153,9 @@ struct scap_container {
 const struct scap_user *scap_state_user(const struct scap_state *st, uint32_t uid);
 const struct scap_group *scap_state_group(const struct scap_state *st, uint32_t gid);
 const struct scap_container *scap_state_container(const struct scap_state *st, const struct scap_str *id);
+
+/* Full container id in a list of cgroup paths (NUL after each). False if there is none. @ret has 72 bytes. */
+bool scap_state_container_id(const char *cgroups, size_t len, char *ret);
 
 /* Of the container event at hand; NULL when it is none. */
 const struct scap_str *scap_state_last_container(const struct scap_state *st);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "enrich/container.h"
-#include "scap/container_file.h"
+#include "container/container.h"
+#include "container/container_file.h"
 #include "scap/state/state_tables.h"
 
 #define ID_SHOWN 12	/* digits, as sysdig and the engines print it */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Process and connection of an event with a view, for other modules.
+ * Process and connection of a capture's event, for other modules. Those of live events come from the state engine.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,6 +10,7 @@
 #include "event/event.h"
 #include "scap/block.h"
 #include "scap/state/state_tables.h"
+#include "sonde/scap_wire.h"
 
 static struct sec_str add(struct buf *b, const struct scap_str *s)
 {
@@ -81,7 +82,7 @@ int scap_state_describe(struct scap_state *st, struct event *ev)
 	const struct scap_view *v = ev->view;
 	struct scap_thread *t;
 
-	if (!v)
+	if (!v || ev->desc->type != SONDE_EV_SCAP)
 		return 0;
 	if (v->fd)
 		set_conn(ev, v->fd);

@@ -34,9 +34,17 @@ static struct scap_fdtable *table_own(struct scap_state *st, struct scap_thread 
 struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t, int64_t num)
 {
 	struct scap_thread *main = state_thread_main(st, t);
-	struct scap_fd **slot = main->fds ? map_find(&main->fds->fds, &num) : NULL;
+	struct scap_fdtable *table = main->fds;
+	struct scap_fd **slot;
 
-	return slot ? *slot : NULL;
+	if (!table)
+		return NULL;
+	if (table->recent && table->recent_num == num)
+		return table->recent;
+	slot = map_find(&table->fds, &num);
+	table->recent = slot ? *slot : NULL;
+	table->recent_num = num;
+	return table->recent;
 }
 
 struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64_t num)
@@ -56,6 +64,7 @@ struct scap_fd *state_fd_own(struct scap_state *st, struct scap_thread *t, int64
 	*copy = *old;
 	copy->refs = 1;
 	copy->name = state_str_ref(old->name);
+	table->recent = NULL;
 	state_fd_table_fd_unref(st, *slot);
 	*slot = copy;
 	return copy;
@@ -105,11 +114,14 @@ struct scap_fd *state_fd_add(struct scap_state *st, struct scap_thread *t, int64
 struct scap_fd *state_fd_copy(struct scap_state *st, struct scap_thread *t, int64_t num, struct scap_fd *from)
 {
 	struct scap_fd *copy = state_fd_table_fd_new(st, from->type);
+	uint64_t serial;
 
 	if (!copy)
 		return NULL;
+	serial = copy->serial;
 	*copy = *from;
 	copy->refs = 1;
+	copy->serial = serial;
 	copy->flags &= (uint8_t)~(SCAP_FD_CLOSING | SCAP_FD_CANCELED);
 	copy->name = state_str_ref(from->name);
 	return fd_put(st, t, num, copy);
@@ -123,6 +135,7 @@ void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num)
 	if (!slot)
 		return;
 	fd = *slot;
+	table->recent = NULL;
 	map_remove(&table->fds, &num);
 	state_fd_table_fd_unref(st, fd);
 }

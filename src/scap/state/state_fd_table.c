@@ -30,6 +30,7 @@ struct scap_fd *state_fd_table_fd_new(struct scap_state *st, uint8_t type)
 	st->bytes += sizeof(*fd);
 	st->n_fds++;
 	fd->refs = 1;
+	fd->serial = ++st->n_serials;
 	fd->type = type;
 	return fd;
 }
@@ -65,6 +66,7 @@ struct scap_fd **state_fd_table_slot(struct scap_state *st, struct scap_fdtable 
 	bool is_new;
 	struct scap_fd **slot = map_add(&t->fds, &num, &is_new);
 
+	t->recent = NULL;	/* the caller sets the slot */
 	st->bytes += (t->fds.cap - before) * t->fds.stride;
 	return slot;
 }

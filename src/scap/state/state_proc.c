@@ -91,6 +91,34 @@ static void inherit_process(struct fold *f, struct scap_thread *t, struct scap_t
 		t->fds->refs++;
 }
 
+/*
+ * Was @t added after its parent entered this clone()? Then it is the child, and its facts are newer than the clone:
+ * the parent may return after the child's exec.
+ */
+static bool is_this_child(const struct fold *f, const struct scap_thread *t)
+{
+	uint64_t took_ns = f->t->latency_ns ? f->t->latency_ns : CLONE_STALE_NS;
+
+	return !t->invented && t->known_ns && t->known_ns + took_ns >= f->v->ts_ns;
+}
+
+/* Adds what a child that is already known has from its parent alone. */
+static void complete_child(struct fold *f, struct scap_thread *t, struct scap_thread *from)
+{
+	struct scap_thread *main = state_thread_main(f->st, from);
+
+	if (t->ptid == -1)
+		t->ptid = from->tid;
+	if (t->pid != t->tid)
+		return;
+	if (!t->cwd)
+		t->cwd = state_str_ref(main->cwd);
+	if (!t->fds && main->fds) {
+		t->fds = main->fds;
+		t->fds->refs++;
+	}
+}
+
 static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t flags, bool contained)
 {
 	struct scap_thread *from = state_thread_find_or_invent(f->st, parent), *t, *main;
@@ -102,6 +130,10 @@ static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t f
 	t = state_thread_find(f->st, child);
 	if (t && t->flags & SCAP_CLONE_INVERTED)
 		return;
+	if (t && is_this_child(f, t)) {
+		complete_child(f, t, from);
+		return;
+	}
 	t = state_thread_add(f->st, child);
 	from = state_thread_find(f->st, parent); /* the old child may have been the parent's namesake */
 	if (!t || !from)
@@ -135,7 +167,8 @@ static void in_child(struct fold *f, uint32_t flags, bool contained)
 	int64_t tid = f->p->head->tid, parent;
 	bool stale = f->t->clone_ns && f->v->ts_ns > f->t->clone_ns && f->v->ts_ns - f->t->clone_ns > CLONE_STALE_NS;
 
-	if (!f->t->invented && !stale) {
+	/* a thread that this event added is known by its name alone */
+	if (!f->t->invented && f->t->known_ns != f->v->ts_ns && !stale) {
 		if (contained) {
 			named_number(f, "vtid", &f->t->vtid);
 			named_number(f, "vpid", &f->t->vpid);

@@ -21,7 +21,10 @@
 /* Descriptors of a process, shared with its forks until one of them changes something. */
 struct scap_fdtable {
 	uint32_t refs;
+	/* lint-ok(tables): descriptors by call, for captures and scap output */
 	struct map fds; /* int64_t -> struct scap_fd * */
+	struct scap_fd *recent; /* of the last look-up; NULL = none */
+	int64_t recent_num;
 };
 
 struct fold;
@@ -32,16 +35,20 @@ struct iface4 {
 };
 
 struct scap_state {
+	/* lint-ok(tables): captures of sysdig have no identity: their calls are all there is */
 	struct map threads;	 /* int64_t tid -> struct scap_thread * */
+	struct scap_thread *recent; /* of the last look-up, which is often the next one's; NULL = none */
 	struct map users;	 /* uint32_t -> struct scap_user */
 	struct map groups;	 /* uint32_t -> struct scap_group */
 	struct map server_ports; /* uint16_t -> uint8_t: ports that the rows have listeners on */
+	struct state *engine;	 /* borrowed; NULL = calls alone */
 	VEC(struct iface4) ifaces;
 	VEC(struct scap_container) containers;
 	const struct scap_str *last_container; /* borrowed */
 	uint64_t bytes;			       /* of what is owned, roughly */
-	uint64_t n_fds, invented, refused;
+	uint64_t n_fds, n_serials, invented, refused;
 	uint64_t num, last_ns, first_ns;
+	uint64_t now_ns;	       /* of the event or row at hand; 0 = a row without a time */
 	int64_t gone_tid;	       /* exited with the event before; -1 = none */
 	int64_t closed_tid, closed_fd; /* closed by the event before; closed_tid -1 = none */
 	bool rows_done;		       /* an event came: the tables are complete */
@@ -100,6 +107,8 @@ void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, cons
 void state_thread_from_row(struct scap_state *st, const struct params *p);
 /* Data of SEC_PROC in a live event, for a thread without a row. */
 void state_thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev);
+/* Name and program of the event's thread and its process, as the engine knows them at its time. */
+void state_thread_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev);
 /* A live event says in which cgroup it is now. */
 void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
 void state_thread_free_all(struct scap_state *st);
@@ -129,6 +138,11 @@ void state_fd_fold_settle(struct scap_state *st);
 
 /* The directory that a *at() call is relative to, with a slash behind it; "" when unknown. */
 struct scap_str *state_fd_directory(struct scap_state *st, struct scap_thread *t, int64_t dirfd);
+
+/* ---- open files of live events (state_fd_file.c) ---- */
+
+/* Makes the descriptor of @ev the file that the kernel named behind it. */
+void state_fd_file_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev);
 
 /* ---- sockets (state_net.c) ---- */
 

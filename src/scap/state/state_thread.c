@@ -8,12 +8,19 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "scap/state/state_tables.h"
+#include "state/state_image.h"
+#include "state/state_task.h"
 
 struct scap_thread *state_thread_find(const struct scap_state *st, int64_t tid)
 {
-	struct scap_thread **slot = map_find(&st->threads, &tid);
+	struct scap_state *own = (struct scap_state *)st; /* remembers the answer */
+	struct scap_thread **slot;
 
-	return slot ? *slot : NULL;
+	if (st->recent && st->recent->tid == tid)
+		return st->recent;
+	slot = map_find(&st->threads, &tid);
+	own->recent = slot ? *slot : NULL;
+	return own->recent;
 }
 
 static void thread_free(struct scap_state *st, struct scap_thread *t)
@@ -40,6 +47,7 @@ void state_thread_remove(struct scap_state *st, int64_t tid)
 	main = t->pid != t->tid ? state_thread_find(st, t->pid) : NULL;
 	if (main && main->n_threads)
 		main->n_threads--;
+	st->recent = NULL;
 	map_remove(&st->threads, &tid);
 	thread_free(st, t);
 }
@@ -66,6 +74,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 	t->ptid = t->vtid = t->vpid = t->sid = t->vpgid = t->last_fd = -1;
 	t->uid = t->gid = t->loginuid = UINT32_MAX;
 	t->last_type = UINT16_MAX;
+	t->known_ns = st->now_ns;
 	return t;
 }
 
@@ -226,6 +235,51 @@ static struct scap_str *split_args(struct scap_state *st, const char *s, size_t 
 	return args;
 }
 
+static void set_program(struct scap_state *st, struct scap_thread *t, const char *path, size_t path_len,
+			const char *args, size_t args_len)
+{
+	const char *blank = memchr(args, ' ', args_len);
+
+	state_str_set(st, &t->exepath, state_str_new(st, path, path_len));
+	state_str_set(st, &t->args, split_args(st, args, args_len));
+	state_str_set(st, &t->exe, state_str_new(st, args, blank ? (size_t)(blank - args) : args_len));
+}
+
+static bool is_str(const struct scap_str *s, const char *text, size_t len)
+{
+	return s && s->len == len && !memcmp(s->data, text, len);
+}
+
+/*
+ * The engine's arguments are shorter than those of a call, so a known program keeps its own. A later name that a
+ * program gives itself is left out, as in libscap's readers: a capture shows the names of the live run.
+ */
+static void follow(struct scap_state *st, struct scap_thread *t, const struct state_task_at *at)
+{
+	const struct state_image *im = at->image;
+	const uint64_t program = at->image_number ? at->image_number : at->serial;
+
+	if (t->program == program)
+		return;
+	t->program = program;
+	if (at->comm[0])
+		state_str_set(st, &t->comm, state_str_new(st, at->comm, strnlen(at->comm, sizeof(at->comm))));
+	if (im && im->exe_len && !is_str(t->exepath, im->text, im->exe_len))
+		set_program(st, t, im->text, im->exe_len, state_image_args(im), im->args_len);
+	state_thread_changed(st, t);
+}
+
+void state_thread_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev)
+{
+	struct scap_thread *main = state_thread_main(st, t);
+	const struct state_task_at *at;
+
+	if (main->tid == ev->tgid && state_task_process(st->engine, ev->tgid, ev->start_ns, ev->ts_ns, &at) == 0)
+		follow(st, main, at);
+	if (t != main && !t->program && state_task_thread(st->engine, ev->tid, ev->start_ns, ev->ts_ns, &at) == 0)
+		follow(st, t, at);
+}
+
 /*
  * Engines move a process into its container behind the back of rows and events. Where the newer hierarchy says
  * nothing of a container, an older one may: what is known then stays.
@@ -255,8 +309,8 @@ void state_thread_from_section(struct scap_state *st, struct scap_thread *t, con
 	const struct section *sec = event_section(ev, SEC_PROC);
 	const struct sec_proc *p = event_proc(ev);
 	struct scap_thread *main;
-	const char *s, *blank;
-	size_t len;
+	const char *s, *args;
+	size_t len, args_len;
 
 	if (!p || !p->comm.len)
 		return;
@@ -271,11 +325,8 @@ void state_thread_from_section(struct scap_state *st, struct scap_thread *t, con
 	s = event_sec_proc_str(p, sec, p->comm, &len);
 	state_str_set(st, &t->comm, state_str_new(st, s, len));
 	s = event_sec_proc_str(p, sec, p->exe, &len);
-	state_str_set(st, &t->exepath, state_str_new(st, s, len));
-	s = event_sec_proc_str(p, sec, p->args, &len);
-	state_str_set(st, &t->args, split_args(st, s, len));
-	blank = memchr(s, ' ', len);
-	state_str_set(st, &t->exe, state_str_new(st, s, blank ? (size_t)(blank - s) : len));
+	args = event_sec_proc_str(p, sec, p->args, &args_len);
+	set_program(st, t, s, len, args, args_len);
 	main = t->pid != t->tid ? state_thread_find(st, t->pid) : NULL;
 	if (main)
 		main->n_threads++;

@@ -29,7 +29,8 @@ enum { POINT_TO_ENDPOINT = 0, POINT_FROM_ENDPOINT = 5, POINT_FROM_NETWORK = 10, 
 
 struct map_type {
 	const struct event_desc *desc;
-	const struct field *reason, *cause, *point, *action, *hash, *owner_by, *state;	/* NULL = the type lacks it */
+	/* NULL = the type lacks it */
+	const struct field *reason, *cause, *point, *action, *hash, *owner_end, *owner_foreign, *state;
 	struct { const struct field *path, *method, *kind, *side, *status, *latency; } call;
 };
 
@@ -58,7 +59,8 @@ static const struct map_type *type_of(struct cilium_map *m, const struct event_d
 		.desc = d, .reason = field_of(d, "drop.reason"), .cause = field_of(d, "drop.cause"),
 		.point = field_of(d, "net.point"),
 		.action = field_of(d, "xdp.action"), .hash = field_of(d, "net.hash"),
-		.owner_by = field_of(d, "owner.by"), .state = field_of(d, "net.state"),
+		.owner_end = field_of(d, "owner.end"),
+		.owner_foreign = field_of(d, "owner.foreign"), .state = field_of(d, "net.state"),
 		.call = {
 			.path = field_of(d, "rpc.path"), .method = field_of(d, "rpc.method"),
 			.kind = field_of(d, "rpc.kind"), .side = field_of(d, "rpc.side"),
@@ -164,14 +166,12 @@ static uint16_t endpoint_id(const struct event *ev, uint32_t ifindex)
 	return (uint16_t)(0x8000 | mixed >> 49);
 }
 
-/* Does the way the owner was found show which end a local socket is? */
-static bool owner_is(const struct event *ev, const struct map_type *t, const char *a, const char *b)
+/* The packet is for a process of this namespace. */
+static bool owner_receives(const struct event *ev, const struct map_type *t)
 {
-	struct value v;
+	struct value end = value_of(ev, t->owner_end);
 
-	if (!ev->tgid || !t->owner_by || event_get(ev, t->owner_by, &v) < 0 || v.kind != VAL_STR)
-		return false;
-	return (v.len == strlen(a) && !memcmp(v.str, a, v.len)) || (v.len == strlen(b) && !memcmp(v.str, b, v.len));
+	return ev->tgid && is_word(&end, "dst") && !number(ev, t->owner_foreign);
 }
 
 static bool is_loopback(const struct ipaddr *ip)
@@ -228,7 +228,7 @@ static void set_trace(struct cilium_notify *n, const struct event *ev, const str
 {
 	struct cilium_trace *tr = &n->trace;
 	uint16_t endpoint = endpoint_id(ev, pkt->ifindex);
-	bool owned = ev->tgid && !owner_is(ev, t, "remote_tuple", "none");
+	bool owned = ev->tgid && !number(ev, t->owner_foreign);
 
 	n->type = CILIUM_TRACE;
 	n->subtype = point;
@@ -262,7 +262,7 @@ static void set_drop(struct cilium_notify *n, const struct event *ev, const stru
 	n->subtype = cilium_map_drop_code(&reason, &cause);
 	n->drop.ifindex = pkt ? pkt->ifindex : 0;
 	n->drop.src_identity = both ? IDENTITY_HOST : 0;
-	n->drop.dst_identity = both || owner_is(ev, t, "rx_sk", "listener") ? IDENTITY_HOST : 0;
+	n->drop.dst_identity = both || owner_receives(ev, t) ? IDENTITY_HOST : 0;
 }
 
 /* False if the event does not map to a notification. */

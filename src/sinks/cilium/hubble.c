@@ -3,12 +3,8 @@
  * Flows as `hubble observe -o jsonpb` writes and `hubble observe --input-file` reads them: one GetFlowsResponse per
  * line, with the names and numbers of Cilium's API. Omits events that are not flows; reports lost events.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/buf.h"
 #include "event/core.h"
-#include "event/json.h"
 #include "sinks/cilium/hubble_flow.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
@@ -19,26 +15,10 @@ struct hubble {
 	struct buf line;
 };
 
-static void put_lost(struct json *j, uint64_t lost, int64_t cpu)
-{
-	char text[24];
-
-	json_key(j, "lost_events");
-	json_open(j, '{');
-	json_key(j, "source");
-	json_str(j, "PERF_EVENT_RING_BUFFER", sizeof("PERF_EVENT_RING_BUFFER") - 1);
-	json_key(j, "num_events_lost");
-	json_str(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, lost));
-	json_key(j, "cpu");
-	json_i64(j, cpu);
-	json_close(j, '}');
-}
-
 static int hubble_event(struct sink *s, const struct event *ev)
 {
 	const char *node = s->opts->host ? s->opts->host->hostname : NULL;
 	struct hubble *h = s->state;
-	struct json j = { .out = &h->line };
 	struct hubble_flow flow;
 	uint64_t lost = 0;
 	int64_t cpu = 0;
@@ -47,18 +27,7 @@ static int hubble_event(struct sink *s, const struct event *ev)
 	if (r <= 0)
 		return r;
 	buf_reset(&h->line);
-	json_open(&j, '{');
-	if (r == 1) {
-		json_key(&j, "flow");
-		json_open(&j, '{');
-		hubble_put_flow(&j, &h->time, ev, &flow, node);
-		json_close(&j, '}');
-	} else {
-		put_lost(&j, lost, cpu);
-	}
-	hubble_put_where(&j, &h->time, ev, node);
-	json_close(&j, '}');
-	buf_add_char(&h->line, '\n');
+	hubble_put_response(&h->line, &h->time, ev, r == 1 ? &flow : NULL, lost, cpu, node);
 	r = buf_error(&h->line);
 	return r < 0 ? r : outfile_record(s->out, h->line.data, h->line.len);
 }

@@ -34,7 +34,7 @@ enum { SOCK_PRE_FWD = 1, SOCK_POST_FWD, SOCK_PRE_REV, SOCK_POST_REV };
 struct hubble_type {
 	const struct event_desc *desc;
 	const struct field *flow_id, *is_reply, *dir, *point, *iface, *tcp_flags, *state, *nat_sip, *nat_sport;
-	const struct field *reason, *func, *owner_by, *owner_end, *sname, *dname;
+	const struct field *reason, *func, *owner_end, *sname, *dname;
 	const struct field *verdict, *flow_reason, *flow_cause;
 };
 
@@ -64,8 +64,7 @@ static const struct hubble_type *type_of(struct hubble_map *m, const struct even
 		.dir = field_of(d, "net.dir"), .point = field_of(d, "net.point"), .iface = field_of(d, "net.iface"),
 		.tcp_flags = field_of(d, "tcp.flags"), .state = field_of(d, "ct.state"),
 		.nat_sip = field_of(d, "nat.sip"), .reason = field_of(d, "drop.reason"),
-		.func = field_of(d, "drop.func"), .owner_by = field_of(d, "owner.by"),
-		.owner_end = field_of(d, "owner.end"),
+		.func = field_of(d, "drop.func"), .owner_end = field_of(d, "owner.end"),
 		.verdict = field_of(d, "net.verdict"), .flow_reason = field_of(d, "flow.drop_reason"),
 		.flow_cause = field_of(d, "flow.drop_cause"),
 		.sname = field_of(d, "dns.sname"), .dname = field_of(d, "dns.dname"),
@@ -257,24 +256,13 @@ static bool set_notify(struct hubble_flow *f, const struct cilium_notify *n)
 
 /* ---- events of sonde only ---- */
 
-/*
- * Which end is the event's process? From the event's field, else from how the owner was found and the packet's
- * direction.
- */
-static void set_local(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t, uint64_t dir)
+/* The end that the event's process is. */
+static void set_local(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
-	struct value by = value_of(ev, t->owner_by), said = value_of(ev, t->owner_end);
-	struct hubble_end *end = NULL;
+	struct value said = value_of(ev, t->owner_end);
+	struct hubble_end *end = is_word(&said, "src") ? &f->src : is_word(&said, "dst") ? &f->dst : NULL;
 
-	if (!ev->tgid || is_word(&by, "none"))
-		return;
-	if (t->owner_end)
-		end = is_word(&said, "src") ? &f->src : is_word(&said, "dst") ? &f->dst : NULL;
-	else if (is_word(&by, "skb_sk") || is_word(&by, "remote_tuple"))	/* the sender, also through a veth */
-		end = &f->src;
-	else if (dir || is_word(&by, "rx_sk") || is_word(&by, "listener"))
-		end = dir == PACKET_DIR_OUT ? &f->src : &f->dst;
-	if (!end)
+	if (!ev->tgid || !end)
 		return;
 	end->local = true;
 	end->identity = end->identity ? end->identity : IDENTITY_HOST;
@@ -300,7 +288,7 @@ static void set_ours(struct hubble_flow *f, const struct event *ev, const struct
 	const struct sec_packet *pkt = event_packet(ev, NULL);
 	uint64_t dir = t->dir ? number(ev, t->dir, 0) : pkt ? pkt->direction : 0;
 
-	set_local(f, ev, t, dir);
+	set_local(f, ev, t);
 	if (f->event_type == CILIUM_TRACE)
 		f->direction = direction_of(f, dir);
 	f->cookie = ev->keys.cookie;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An event as a Hubble flow (flow.proto), built from fields, sections and Cilium notifications, and written in
- * protobuf's JSON mapping. Private to src/sinks.
+ * protobuf's JSON mapping. For src/sinks and the dialect of hubble.
  */
 #ifndef SINKS_HUBBLE_FLOW_H
 #define SINKS_HUBBLE_FLOW_H
@@ -13,7 +13,7 @@
 #include "sinks/cilium/cilium_map.h"
 #include "sinks/time_text.h"
 
-struct json;
+struct buf;
 
 enum { HUBBLE_INGRESS = 1, HUBBLE_EGRESS = 2 };		/* TrafficDirection */
 
@@ -58,11 +58,14 @@ void hubble_flow_fini(struct hubble_map *m);
 int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
 		      int64_t *ret_cpu);
 
-/* Writes the members of a flow to the open object. The caller keeps @time; @node may be NULL. */
-void hubble_put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
-		     const char *node);
+/*
+ * Writes one line, a GetFlowsResponse: the flow @f, or @lost events of @cpu if it is NULL. The caller keeps @time;
+ * @node may be NULL.
+ */
+void hubble_put_response(struct buf *out, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
+			 uint64_t lost, int64_t cpu, const char *node);
 
-/* Writes "node_name" and "time", members of both a flow and its enclosing object. */
-void hubble_put_where(struct json *j, struct time_text *time, const struct event *ev, const char *node);
+/* Appends the flow's summary, with the kernel's reason and function of a drop. */
+void hubble_put_summary(struct buf *out, const struct hubble_flow *f);
 
 #endif

@@ -53,7 +53,8 @@ static void put_true(struct json *j, const char *key, bool v)
 	json_bool(j, true);
 }
 
-void hubble_put_where(struct json *j, struct time_text *time, const struct event *ev, const char *node)
+/* Members of both a flow and its enclosing object. */
+static void put_where(struct json *j, struct time_text *time, const struct event *ev, const char *node)
 {
 	put_text(j, "node_name", node);
 	if (!ev->clock_offset_ns)
@@ -276,31 +277,36 @@ static void put_interface(struct json *j, const struct event *ev, uint32_t ifind
 }
 
 /* Hubble's flows have no member for the kernel's reason and function. */
+void hubble_put_summary(struct buf *out, const struct hubble_flow *f)
+{
+	buf_add_str(out, f->summary);
+	if (f->reason.kind == VAL_NONE)
+		return;
+	buf_add_str(out, *f->summary ? "; dropped: " : "dropped: ");
+	value_text(&f->reason, out);
+	if (f->func.kind == VAL_STR) {
+		buf_add_str(out, " at ");
+		value_text(&f->func, out);
+	}
+}
+
 static void put_summary(struct json *j, const struct hubble_flow *f)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
-	buf_add_str(&text, f->summary);
-	if (f->reason.kind != VAL_NONE) {
-		buf_add_str(&text, text.len ? "; dropped: " : "dropped: ");
-		value_text(&f->reason, &text);
-		if (f->func.kind == VAL_STR) {
-			buf_add_str(&text, " at ");
-			value_text(&f->func, &text);
-		}
-	}
+	hubble_put_summary(&text, f);
 	if (!text.len)
 		return;
 	json_key(j, "Summary");
 	json_str(j, text.data, text.len);
 }
 
-void hubble_put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
+static void put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
 		     const char *node)
 {
 	static const char *const directions[] = { NULL, "INGRESS", "EGRESS" };
 
-	hubble_put_where(j, time, ev, node);
+	put_where(j, time, ev, node);
 	put_text(j, "verdict", f->verdict);
 	put_number(j, "drop_reason", f->drop_code);
 	put_layers(j, f);
@@ -327,4 +333,39 @@ void hubble_put_flow(struct json *j, struct time_text *time, const struct event 
 	put_64(j, "cgroup_id", f->cgroup_id);
 	put_text(j, "trace_reason", f->trace_reason);
 	put_summary(j, f);
+}
+
+/* ---- responses ---- */
+
+static void put_lost(struct json *j, uint64_t lost, int64_t cpu)
+{
+	char text[24];
+
+	json_key(j, "lost_events");
+	json_open(j, '{');
+	put_text(j, "source", "PERF_EVENT_RING_BUFFER");
+	json_key(j, "num_events_lost");
+	json_str(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, lost));
+	json_key(j, "cpu");
+	json_i64(j, cpu);
+	json_close(j, '}');
+}
+
+void hubble_put_response(struct buf *out, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
+			 uint64_t lost, int64_t cpu, const char *node)
+{
+	struct json j = { .out = out };
+
+	json_open(&j, '{');
+	if (f) {
+		json_key(&j, "flow");
+		json_open(&j, '{');
+		put_flow(&j, time, ev, f, node);
+		json_close(&j, '}');
+	} else {
+		put_lost(&j, lost, cpu);
+	}
+	put_where(&j, time, ev, node);
+	json_close(&j, '}');
+	buf_add_char(out, '\n');
 }

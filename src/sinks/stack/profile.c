@@ -18,7 +18,10 @@ int sinks_profile_open(struct profile *p, const struct sink_opts *o)
 	p->left_out = o->left_out;
 	if (o->stack)
 		p->view = *o->stack;
-	set = (struct stack_set_opts){ .by_thread = p->view.by_thread, .max_entries = p->view.max_entries };
+	set = (struct stack_set_opts){
+		.by_thread = p->view.by_thread || p->apart, .by_call = p->apart, .by_cpu = p->apart,
+		.max_entries = p->view.max_entries,
+	};
 	return stack_set_new(p->sym, &set, &p->set);
 }
 

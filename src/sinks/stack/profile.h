@@ -21,6 +21,7 @@ struct profile {
 	struct sym *sym;		/* borrowed */
 	uint64_t *left_out;		/* see struct sink_opts */
 	struct stack_view view;
+	bool apart;			/* set before sinks_profile_open(): by thread, call and CPU */
 	uint64_t first_ns, last_ns;	/* of samples, CLOCK_BOOTTIME; 0 = none yet */
 	int64_t clock_offset_ns;
 	struct buf losses;		/* lines "cpu: 1000 seen, 3 lost (ring_full 3)" */

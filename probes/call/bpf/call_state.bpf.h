@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * State of the programs at sockets that those at TLS libraries read and write, too.
+ */
+#ifndef CALL_STATE_BPF_H
+#define CALL_STATE_BPF_H
+
+#include "bpf/kernel.h"
+#include "probes/call/call_wire.h"
+
+#include <bpf/bpf_helpers.h>
+
+#define GUESS_TURNS 4	/* then the connection is ignored */
+
+UNIT_SHARED const volatile __u32 call_head = CALL_HEAD_BYTES;
+UNIT_SHARED const volatile __u32 call_kinds = ~0u;	/* bit CALL_GUESS_*: watched */
+/* Set by user space with the first order: until then the look-up is saved. */
+UNIT_SHARED volatile __u32 call_has_orders = 0;
+
+enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGNORED };
+
+struct call_room {
+	struct call_data_rec rec;
+	__u8 bytes[2 * CALL_HEAD_MAX];	/* the second half for the verifier */
+};
+
+/* ---- TLS ---- */
+
+#define RANDOM_BYTES 16		/* of 32; enough to tell two of a process apart */
+
+/* A record, then a message (RFC 8446, sections 5.1 and 4.1.2). */
+#define HELLO_TYPE 5
+#define HELLO_RANDOM 11
+#define HELLO_BYTES (HELLO_RANDOM + RANDOM_BYTES)
+
+struct call_tls_random {
+	__u64 half[2];
+};
+
+/* A thread's running function. */
+struct call_tls_inside {
+	__u64 sp, object, buffer, done;
+	__u64 cookie;		/* of the socket that the thread used; 0 = none so far */
+	__u32 fn;		/* CALL_TLS_*; 0 = none */
+	__u32 many;		/* it used several sockets */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct call_tls_inside);
+} call_tls_insides UNIT_SHARED SEC(".maps");
+
+struct call_tls_hello_key {
+	struct call_tls_random random;
+	__u64 tgid;
+};
+
+struct call_tls_hello {
+	__u64 cookie;
+	__u32 many;		/* both ends are in the process, or the hello was sent again elsewhere */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct call_tls_hello_key);
+	__type(value, struct call_tls_hello);
+} call_tls_hellos UNIT_SHARED SEC(".maps");
+
+/* Plain text of a connection. */
+struct call_tls_conn {
+	__u64 bytes[2];		/* by direction */
+	__u32 left;		/* bytes that this turn may still keep */
+	__u8 class;		/* enum call_class */
+	__u8 guess;		/* CALL_GUESS_* */
+	__u8 dir;		/* of the current turn, + 1 */
+	__u8 turns;		/* while guessing */
+	__u8 wide;
+	__u8 pad[7];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);	/* cookie of the socket */
+	__type(value, struct call_tls_conn);
+} call_tls_conns UNIT_SHARED SEC(".maps");
+
+#endif

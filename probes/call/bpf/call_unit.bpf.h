@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * Between the compile units of this object. Hidden functions are subprograms: the verifier follows each call.
+ */
+#ifndef CALL_UNIT_BPF_H
+#define CALL_UNIT_BPF_H
+
+#include "bpf/kernel.h"
+#include "probes/call/call_wire.h"
+
+#include <bpf/bpf_helpers.h>
+
+#define CALL_GUESS_BYTES 16
+
+struct call_guess {
+	__u8 b[CALL_GUESS_BYTES];	/* zeros behind the bytes of the operation */
+	__u32 size;			/* bytes of the operation */
+	__u32 dir;
+};
+
+/* CALL_GUESS_* of the first bytes of an operation. */
+int call_guess_protocol(const struct call_guess *g, bool dns_port) __hidden;
+
+/*
+ * The same as a global function: the verifier reads it once, not at each call. Not while preemption is disabled:
+ * 6.12 refuses that. @g is not NULL, which the verifier cannot know.
+ */
+int call_guess_socket(const struct call_guess *g, bool dns_port);
+
+/*
+ * Requests need no answers, so that a turn has no end: each operation counts as one. As in the parsers' struct
+ * call_protocol.
+ */
+static __always_inline bool call_guess_is_unanswered(__u32 guess)
+{
+	return guess == CALL_GUESS_MEMCACHED || guess == CALL_GUESS_NATS || guess == CALL_GUESS_AMQP;
+}
+
+/* The last message of an answer says whether it failed. */
+static __always_inline bool call_guess_is_late(__u32 guess)
+{
+	return guess == CALL_GUESS_POSTGRESQL || guess == CALL_GUESS_MYSQL;
+}
+
+struct call_iovec {
+	__u64 base, len;
+};
+
+/* The user's buffers: one, or an array of them. */
+struct call_user_bytes {
+	__u64 base;	/* 0 = unknown */
+	__u64 n_iov;	/* 0 = base is the buffer itself */
+};
+
+bool call_user_is_32bit(const struct task_struct *task) __hidden;
+
+/*
+ * Finds the buffers of the running system call. @nth: operations of this socket before this one. sendmmsg sends its
+ * messages one after the other; of recvmmsg it is unknown how many the call has received already.
+ */
+int call_user_find(struct call_user_bytes *b, const struct pt_regs *regs, __u32 nth) __hidden;
+
+/* Copies the first @most bytes (at most CALL_HEAD_MAX) to @to, which has twice that room. Returns how many. */
+int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
+
+#endif

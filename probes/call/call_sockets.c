@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The table of watched connections. Lists are circular with a head node; entries are allocated one by one, so
+ * pointers to them stay valid.
+ */
+#include "probes/call/call_sockets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+
+static void list_add(struct call_link *head, struct call_link *l)
+{
+	l->prev = head->prev;
+	l->next = head;
+	head->prev->next = l;
+	head->prev = l;
+}
+
+static void list_del(struct call_link *l)
+{
+	l->prev->next = l->next;
+	l->next->prev = l->prev;
+}
+
+void call_sockets_init(struct call_sockets *t)
+{
+	if (t->ready)
+		return;
+	map_init(&t->by_key, sizeof(struct call_socket_key), sizeof(struct call_socket *));
+	map_init(&t->by_ends, sizeof(struct call_socket_ends), sizeof(struct call_socket *));
+	t->lru.next = t->lru.prev = &t->lru;
+	t->ready = true;
+}
+
+void call_sockets_fini(struct call_sockets *t)
+{
+	map_fini(&t->by_key);
+	map_fini(&t->by_ends);
+	t->ready = false;
+}
+
+struct call_socket *call_sockets_find(const struct call_sockets *t, uint64_t cookie, uint32_t source)
+{
+	const struct call_socket_key key = { .cookie = cookie, .source = source };
+	struct call_socket **found = map_find(&t->by_key, &key);
+
+	if (!found)
+		return NULL;
+	list_del(&(*found)->lru);
+	list_add((struct call_link *)&t->lru, &(*found)->lru);
+	return *found;
+}
+
+struct call_socket *call_sockets_add(struct call_sockets *t, uint64_t cookie, uint32_t source)
+{
+	struct call_socket *s = calloc(1, sizeof(*s)), **slot;
+
+	if (!s)
+		return NULL;
+	s->key = (struct call_socket_key){ .cookie = cookie, .source = source };
+	slot = map_add(&t->by_key, &s->key, NULL);
+	if (!slot) {
+		free(s);
+		return NULL;
+	}
+	*slot = s;
+	list_add(&t->lru, &s->lru);
+	return s;
+}
+
+static void forget_ends(struct call_sockets *t, const struct call_socket *s)
+{
+	struct call_socket **found = s->ends.conn.proto ? map_find(&t->by_ends, &s->ends) : NULL;
+
+	if (found && *found == s)
+		map_remove(&t->by_ends, &s->ends);
+}
+
+void call_sockets_set_ends(struct call_sockets *t, struct call_socket *s, const struct call_socket_ends *ends)
+{
+	struct call_socket **slot;
+
+	if (!memcmp(&s->ends, ends, sizeof(*ends)))
+		return;
+	forget_ends(t, s);
+	s->ends = *ends;
+	slot = ends->conn.proto ? map_add(&t->by_ends, ends, NULL) : NULL;
+	if (slot)
+		*slot = s;
+}
+
+struct call_socket *call_sockets_peer(const struct call_sockets *t, const struct call_socket *s)
+{
+	struct call_socket_ends other = s->ends;
+	struct call_socket **found;
+
+	if (s->unix_socket)
+		return s->peer_cookie ? call_sockets_find(t, s->peer_cookie, s->key.source) : NULL;
+	if (!other.conn.proto)
+		return NULL;
+	other.conn.saddr = s->ends.conn.daddr;
+	other.conn.daddr = s->ends.conn.saddr;
+	other.conn.sport = s->ends.conn.dport;
+	other.conn.dport = s->ends.conn.sport;
+	found = map_find(&t->by_ends, &other);
+	return found ? *found : NULL;
+}
+
+void call_sockets_remove(struct call_sockets *t, struct call_socket *s)
+{
+	forget_ends(t, s);
+	map_remove(&t->by_key, &s->key);
+	list_del(&s->lru);
+	call_conn_free(s->conn);
+	free(s);
+}
+
+struct call_socket *call_sockets_surplus(const struct call_sockets *t)
+{
+	return t->by_key.len >= CALL_SOCKETS_MAX ? container_of(t->lru.next, struct call_socket, lru) : NULL;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Bytes of calls at TLS libraries: entries and returns of the functions that read and write plain text.
+ *
+ * The socket behind a library's object is proved or not named: the thread did I/O on exactly one socket of TLS inside
+ * the function; or the ClientHello on a socket of the process carries the object's client random; or one of the two
+ * was so before, and the random is the same still (libraries use the memory of an object again).
+ *
+ * A return belongs to the entry with the same stack pointer. Of nested calls (TLS inside TLS) the inner one counts.
+ */
+#include "bpf/kernel.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/call/call_wire.h"
+#include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_state.bpf.h"
+#include "probes/call/tls/call_tls_wire.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+struct call_tls_object_key {
+	__u64 object;
+	__u64 tgid;
+};
+
+struct call_tls_object {
+	struct call_tls_random random;
+	__u64 cookie;
+	__u32 tgid_started;	/* low bits of the process's start: pids are used again */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct call_tls_object_key);
+	__type(value, struct call_tls_object);
+} call_tls_objects SEC(".maps");
+
+/* As call_orders, of plain text. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);	/* cookie */
+	__type(value, __u8);	/* CALL_ORDER_* */
+} call_tls_orders SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CALL_TLS_N__MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} call_tls_counts SEC(".maps");
+
+/* A record under construction, by CPU. With preemption off no other hit interrupts. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);	/* possible CPUs, set at run time */
+	__type(key, __u32);
+	__type(value, struct call_room);
+} call_tls_rooms SEC(".maps");
+
+/* Since 6.11. On older kernels that preempt, two operations on one CPU at once could corrupt each other's record. */
+extern void bpf_preempt_disable(void) __weak __ksym;
+extern void bpf_preempt_enable(void) __weak __ksym;
+
+static __always_inline void tls_count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&call_tls_counts, &what);
+
+	if (n)
+		++*n;
+}
+
+static __always_inline __u64 regs_sp(const struct bpf_user_regs *regs)
+{
+	return regs->sp;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define RETURN_POPS 8	/* the return address */
+#define REGS_ARG1(r) (r)->di
+#define REGS_ARG2(r) (r)->si
+#define REGS_ARG4(r) (r)->cx
+#define REGS_RESULT(r) (r)->ax
+#elif defined(__TARGET_ARCH_arm64)
+#define RETURN_POPS 0
+#define REGS_ARG1(r) (r)->regs[0]
+#define REGS_ARG2(r) (r)->regs[1]
+#define REGS_ARG4(r) (r)->regs[3]
+#define REGS_RESULT(r) (r)->regs[0]
+#endif
+
+static __always_inline int tls_entered(struct bpf_user_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct call_tls_inside *in;
+
+	if (!select_task_of(task->tgid))
+		return 0;
+	in = bpf_task_storage_get(&call_tls_insides, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!in)
+		return 0;
+	in->sp = regs_sp(regs);
+	in->object = REGS_ARG1(regs);
+	in->buffer = REGS_ARG2(regs);
+	in->done = REGS_ARG4(regs);
+	in->cookie = 0;
+	in->many = 0;
+	in->fn = bpf_get_attach_cookie(regs) & 0xff;
+	return 0;
+}
+
+/* A part of an operation: bytes before it, its own, those that are kept of them. */
+struct call_tls_part {
+	__u32 from, size, most, turn;
+};
+
+/* An operation that returned. */
+struct call_tls_op {
+	struct call_tls_inside in;
+	struct task_struct *task;
+	struct call_tls_random random;
+	__u64 cookie;
+	__u32 size, dir;
+	__u8 by, source;	/* CALL_TLS_BY_*, CALL_SOURCE_* */
+};
+
+static __always_inline bool random_is(const struct call_tls_random *a, const struct call_tls_random *b)
+{
+	return a->half[0] == b->half[0] && a->half[1] == b->half[1];
+}
+
+static __always_inline bool random_is_set(const struct call_tls_random *r)
+{
+	return r->half[0] || r->half[1];
+}
+
+static __always_inline __u64 socket_of_random(const struct call_tls_op *op)
+{
+	struct call_tls_hello_key key = { .random = op->random, .tgid = op->task->tgid };
+	const struct call_tls_hello *hello;
+
+	if (!random_is_set(&op->random))
+		return 0;
+	hello = bpf_map_lookup_elem(&call_tls_hellos, &key);
+	return hello && !hello->many ? hello->cookie : 0;
+}
+
+/* Finds the socket. False if it is not proved. */
+static __noinline int tls_find(struct call_tls_op *op)
+{
+	struct call_tls_object_key key = { .object = op->in.object, .tgid = op->task->tgid };
+	struct call_tls_object fresh = { .random = op->random }, *old;
+	__u64 by_random;
+
+	old = bpf_map_lookup_elem(&call_tls_objects, &key);
+	fresh.tgid_started = (__u32)op->task->group_leader->start_boottime;
+	if (old && (!random_is(&old->random, &op->random) || old->tgid_started != fresh.tgid_started))
+		old = NULL;
+	if (op->in.cookie && !op->in.many) {
+		op->cookie = op->in.cookie;
+		op->by = CALL_TLS_BY_NESTED;
+		if (old && old->cookie == op->cookie)
+			return 1;
+	}
+	if (old && !op->cookie && random_is_set(&op->random)) {
+		op->cookie = old->cookie;
+		op->by = CALL_TLS_BY_KEPT;
+		return 1;
+	}
+	by_random = socket_of_random(op);
+	if (op->cookie && by_random && by_random != op->cookie) {
+		tls_count(CALL_TLS_N_CONTRADICTED);
+		return 0;
+	}
+	if (!op->cookie && by_random) {
+		op->cookie = by_random;
+		op->by = CALL_TLS_BY_RANDOM;
+	}
+	if (!op->cookie)
+		return 0;
+	fresh.cookie = op->cookie;
+	bpf_map_update_elem(&call_tls_objects, &key, &fresh, BPF_ANY);
+	return 1;
+}
+
+static __always_inline struct call_tls_conn *tls_conn_get(__u64 cookie)
+{
+	struct call_tls_conn *c = bpf_map_lookup_elem(&call_tls_conns, &cookie);
+	struct call_tls_conn none = { 0 };
+
+	if (c)
+		return c;
+	bpf_map_update_elem(&call_tls_conns, &cookie, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&call_tls_conns, &cookie);
+}
+
+static __always_inline void tls_turn(struct call_tls_conn *c, const struct call_tls_op *op)
+{
+	__u8 *order;
+
+	c->dir = op->dir + 1;
+	order = call_has_orders ? bpf_map_lookup_elem(&call_tls_orders, &op->cookie) : NULL;
+	if (order && *order == CALL_ORDER_IGNORE)
+		c->class = CLASS_IGNORED;
+	else if (order)
+		c->wide = 1;
+	c->left = c->wide ? CALL_HEAD_MAX : call_head;
+}
+
+static __always_inline bool tls_guess(struct call_tls_conn *c, const struct call_tls_op *op)
+{
+	struct call_guess g = { .size = op->size, .dir = op->dir };
+	__u8 guess;
+	__u32 n = op->size < CALL_GUESS_BYTES ? op->size : CALL_GUESS_BYTES;
+
+	if (bpf_probe_read_user(g.b, n, (void *)op->in.buffer))
+		return false;
+	c->guess = (__u8)call_guess_protocol(&g, false);
+	/* Read back: the verifier forgets which of the paths above gave it, and follows one. */
+	guess = *(volatile __u8 *)&c->guess;
+	if (!guess) {
+		c->class = ++c->turns >= GUESS_TURNS ? CLASS_IGNORED : CLASS_NEW;
+		return false;
+	}
+	c->class = call_kinds & 1 << guess ? CLASS_WATCHED : CLASS_IGNORED;
+	return c->class == CLASS_WATCHED;
+}
+
+static __always_inline __u32 tls_budget(struct call_tls_conn *c, __u32 size)
+{
+	__u32 most = size;
+
+	if (!c->wide && most > c->left)
+		most = c->left;
+	if (most > CALL_HEAD_MAX)
+		most = CALL_HEAD_MAX;
+	if (!c->wide)
+		c->left -= most;
+	return most;
+}
+
+/* @size bytes of the operation behind the first @from, of which @most are kept. */
+static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c, struct call_tls_part *part)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct call_room *room = bpf_map_lookup_elem(&call_tls_rooms, &cpu);
+	struct sonde_ledger *l = room && c ? ledger_seen(CALL_CLASS_TLS) : NULL;
+	struct call_data_rec *r;
+	__u32 most = part->most, kept = 0;
+
+	if (!room || !l || !c)
+		return 0;
+	r = &room->rec;
+	if (most && most <= CALL_HEAD_MAX &&
+	    !bpf_probe_read_user(room->bytes, most, (void *)(op->in.buffer + part->from)))
+		kept = most;
+	if (kept > CALL_HEAD_MAX)
+		kept = CALL_HEAD_MAX;
+	rec_init_keys(&r->hdr, l, CALL_REC_DATA, sizeof(*r) + kept, CALL_CLASS_TLS, op->task->tgid, op->task->pid,
+		      op->task->group_leader->start_boottime);
+	r->cookie = op->cookie;
+	r->offset = c->bytes[op->dir & 1] - op->size + part->from;
+	r->size = part->size;
+	r->rtt_us = 0;
+	r->kept = kept;
+	r->dir = op->dir;
+	r->flags = (part->turn ? CALL_F_TURN : 0) | (kept < most ? CALL_F_FAULT : 0);
+	r->guess = c->guess;
+	r->source = op->source;
+	r->tls_by = op->by;
+	r->pad = 0;
+	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	return 0;
+}
+
+/* As op_record() of plain sockets: the head, and of databases the tail. */
+static __always_inline int tls_records(struct call_tls_op *op, struct call_tls_conn *c, bool turn)
+{
+	struct call_tls_part part = { .size = op->size, .most = tls_budget(c, op->size), .turn = turn };
+	__u32 rest = op->size - part.most;
+
+	if (!call_guess_is_late(c->guess) || !rest)
+		return tls_record(op, c, &part);
+	rest = rest < CALL_TAIL_BYTES ? rest : CALL_TAIL_BYTES;
+	part.size -= rest;
+	tls_record(op, c, &part);
+	part = (struct call_tls_part){ .from = op->size - rest, .size = rest, .most = rest };
+	return tls_record(op, c, &part);
+}
+
+static __always_inline int tls_bytes(struct call_tls_op *op)
+{
+	struct call_tls_conn *c = tls_conn_get(op->cookie);
+	bool turn;
+
+	if (!c)
+		return 0;
+	c->bytes[op->dir & 1] += op->size;
+	turn = c->dir != op->dir + 1;
+	if (turn || call_guess_is_unanswered(c->guess))
+		tls_turn(c, op);
+	if (c->class == CLASS_IGNORED)
+		return 0;
+	if (c->class != CLASS_WATCHED && (!turn || !tls_guess(c, op)))
+		return 0;
+	return tls_records(op, c, turn);
+}
+
+/* Bytes that the function read or wrote. */
+static __always_inline __u32 tls_size(const struct call_tls_inside *in, int result)
+{
+	__u64 done = 0;
+
+	if (in->fn == CALL_TLS_READ || in->fn == CALL_TLS_WRITE)
+		return result > 0 ? result : 0;
+	if ((in->fn == CALL_TLS_READ_EX || in->fn == CALL_TLS_WRITE_EX) && result == 1)
+		bpf_probe_read_user(&done, sizeof(done), (void *)in->done);
+	return done < 1u << 30 ? done : 0;
+}
+
+static __noinline int tls_operated(struct call_tls_op *op, __u64 random)
+{
+	if (!op)
+		return 0;
+	if (random)
+		bpf_probe_read_user(&op->random, sizeof(op->random), (void *)(op->in.object + random - 1));
+	if (!tls_find(op)) {
+		if (op->size)
+			tls_count(CALL_TLS_N_UNKNOWN);
+		return 0;
+	}
+	if (!op->size)
+		return 0;
+	tls_count(CALL_TLS_N_KNOWN);
+	return tls_bytes(op);
+}
+
+static __always_inline int tls_returned(struct bpf_user_regs *regs)
+{
+	struct call_tls_op op = { .task = bpf_get_current_task_btf() };
+	struct call_tls_inside *in = bpf_task_storage_get(&call_tls_insides, op.task, NULL, 0);
+	__u64 cookie = bpf_get_attach_cookie(regs);
+
+	if (!in || !in->fn || in->fn != (cookie & 0xff) || regs_sp(regs) != in->sp + RETURN_POPS)
+		return 0;
+	op.in = *in;
+	in->fn = 0;
+	op.size = tls_size(&op.in, (int)REGS_RESULT(regs));
+	op.dir = op.in.fn == CALL_TLS_WRITE || op.in.fn == CALL_TLS_WRITE_EX ? CALL_TX : CALL_RX;
+	op.source = cookie >> CALL_TLS_LIB_SHIFT & 0xff;
+	if (!op.size && !op.in.cookie)
+		return 0;
+	if (bpf_preempt_disable) {
+		bpf_preempt_disable();
+		tls_operated(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
+		bpf_preempt_enable();
+		return 0;
+	}
+	return tls_operated(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
+}
+
+SEC("uprobe.multi")
+int call_tls_enter_multi(struct bpf_user_regs *regs)
+{
+	return tls_entered(regs);
+}
+
+SEC("uprobe")
+int call_tls_enter_single(struct bpf_user_regs *regs)
+{
+	return tls_entered(regs);
+}
+
+SEC("uretprobe.multi")
+int call_tls_return_multi(struct bpf_user_regs *regs)
+{
+	return tls_returned(regs);
+}
+
+SEC("uretprobe")
+int call_tls_return_single(struct bpf_user_regs *regs)
+{
+	return tls_returned(regs);
+}

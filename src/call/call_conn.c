@@ -1,0 +1,587 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The driver of the parsers. Each direction is a half: bytes that wait for the rest of their unit, content to pass
+ * over, and whether the start of the next unit is known.
+ */
+#include "call/call_conn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/macros.h"
+#include "call/call_protocol.h"
+#include "call/call_queue.h"
+
+#define TURNS_MAX 4		/* without a known protocol */
+#define CONTRADICTIONS_MAX 3
+#define UNIT_MAX (32u << 10)	/* bytes that wait, of each direction */
+#define LOOK_MAX 256		/* bytes that wait for the first look */
+
+struct half {
+	uint8_t *waits;		/* owned: an incomplete unit */
+	uint32_t n_waits;
+	uint64_t waits_ns, waits_tag; /* of its first byte */
+	uint64_t end;		/* offset behind the last chunk */
+	uint64_t last_ns;	/* time of that chunk */
+	uint64_t skip;		/* content to pass over */
+	bool lost;		/* start of the next unit is unknown: the next turn may begin with one */
+	bool gap;		/* lost by bytes that were not kept: the end of the response may follow */
+};
+
+struct call_conn {
+	struct call_queue queue;
+	void *user, *state;	/* state: the protocol's, owned */
+	struct half halves[CALL_DIR__MAX];
+	uint32_t excluded;	/* protocols that contradicted themselves; bits of their place in the table */
+	uint8_t role, turns, contradictions, last_dir, request_dir;
+	bool ignored;
+};
+
+struct call_conn *call_conn_new(struct call_pool *pool, enum call_role role, bool midstream, void *user)
+{
+	struct call_conn *c = call_pool_take(pool, sizeof(*c)) ? calloc(1, sizeof(*c)) : NULL;
+
+	if (!c)
+		return NULL;
+	c->queue = (struct call_queue){ .pool = pool, .conn = c, .midstream = midstream };
+	c->user = user;
+	c->role = (uint8_t)role;
+	c->last_dir = CALL_DIR__MAX;
+	return c;
+}
+
+static void drop_waiting(struct call_conn *c, struct half *h)
+{
+	call_pool_give(c->queue.pool, h->n_waits);
+	free(h->waits);
+	h->waits = NULL;
+	h->n_waits = 0;
+}
+
+/* Back to an unknown protocol. */
+static void leave_protocol(struct call_conn *c)
+{
+	const struct call_protocol *p = c->queue.protocol;
+
+	for (int i = 0; i < CALL_DIR__MAX; i++) {
+		drop_waiting(c, &c->halves[i]);
+		c->halves[i].skip = 0;
+		c->halves[i].lost = c->halves[i].gap = false;
+	}
+	if (p && p->fini && c->state)
+		p->fini(c->state, c->queue.pool);
+	if (c->state)
+		call_pool_give(c->queue.pool, p->state_size);
+	free(c->state);
+	c->state = NULL;
+	c->queue.protocol = NULL;
+	c->queue.confirmed = false;
+}
+
+void call_conn_free(struct call_conn *c)
+{
+	struct call_pool *pool;
+
+	if (!c)
+		return;
+	pool = c->queue.pool;
+	while (c->queue.n)
+		call_pool_put(pool, c->queue.calls[--c->queue.n]);
+	leave_protocol(c);
+	call_pool_give(pool, sizeof(*c));
+	free(c);
+}
+
+static void ignore(struct call_conn *c, enum call_miss cause)
+{
+	if (cause != CALL_MISS__MAX)
+		c->queue.pool->missed[cause]++;
+	call_queue_flush(&c->queue, CALL_END_LOST);
+	leave_protocol(c);
+	c->ignored = true;
+}
+
+static enum call_side side_of(const struct call_conn *c, enum call_dir dir)
+{
+	return dir == c->request_dir ? CALL_SIDE_REQUEST : CALL_SIDE_RESPONSE;
+}
+
+/* ---- which protocol ---- */
+
+static bool is_asked_for(const struct call_conn *c, unsigned at)
+{
+	uint32_t kinds = c->queue.pool->conf.kinds;
+
+	if (kinds & 1u << CALL_KIND_GRPC)	/* over HTTP/2 */
+		kinds |= 1u << CALL_KIND_HTTP2;
+	return !(c->excluded & 1u << at) && (!kinds || kinds & 1u << call_protocols[at]->kind);
+}
+
+static bool fits_role(const struct call_conn *c, enum call_dir dir, enum call_look look)
+{
+	bool sends_request = look == CALL_LOOK_REQUEST ? dir == CALL_DIR_SENT : dir == CALL_DIR_RECEIVED;
+
+	return c->role == CALL_ROLE_UNKNOWN || sends_request == (c->role == CALL_ROLE_CLIENT);
+}
+
+static bool adopt(struct call_conn *c, const struct call_protocol *p, enum call_dir dir, enum call_look look)
+{
+	if (!call_pool_take(c->queue.pool, p->state_size))
+		return false;
+	c->state = calloc(1, p->state_size);
+	if (!c->state) {
+		call_pool_give(c->queue.pool, p->state_size);
+		return false;
+	}
+	c->queue.protocol = p;
+	c->request_dir = (uint8_t)(look == CALL_LOOK_REQUEST ? dir : !dir);
+	return true;
+}
+
+/* The first bytes of a turn. Returns CALL_LOOK_MORE if the protocol may show with more bytes. */
+static enum call_look classify(struct call_conn *c, enum call_dir dir, const void *data, size_t len, bool datagram)
+{
+	enum call_look best = CALL_LOOK_NO;
+
+	for (unsigned i = 0; call_protocols[i]; i++) {
+		enum call_look look;
+
+		if (!is_asked_for(c, i) || call_protocols[i]->datagrams != datagram)
+			continue;
+		look = call_protocols[i]->classify(data, len);
+		if (look == CALL_LOOK_NO || (look != CALL_LOOK_MORE && !fits_role(c, dir, look)))
+			continue;
+		if (look == CALL_LOOK_MORE)
+			best = CALL_LOOK_MORE;
+		else if (adopt(c, call_protocols[i], dir, look))
+			return look;
+	}
+	return best;
+}
+
+/* ---- bytes to the parser ---- */
+
+/* The bytes at hand of a direction: those that waited, then the chunk's. */
+struct view {
+	const uint8_t *data;
+	size_t len;
+	uint8_t *owned;		/* NULL = the chunk's */
+	uint32_t waited;	/* how many of them */
+};
+
+static bool view_init(struct call_conn *c, struct half *h, const struct call_chunk *chunk, struct view *v)
+{
+	uint8_t *joined;
+
+	*v = (struct view){ .data = chunk->data, .len = chunk->len, .waited = h->n_waits };
+	if (!v->len)
+		v->data = (const uint8_t *)"";
+	if (!h->n_waits)
+		return true;
+	joined = realloc(h->waits, h->n_waits + (size_t)chunk->len);
+	if (!joined)
+		return false;
+	if (chunk->len)
+		memcpy(joined + h->n_waits, chunk->data, chunk->len);
+	call_pool_give(c->queue.pool, h->n_waits);
+	*v = (struct view){ .data = joined, .len = h->n_waits + (size_t)chunk->len, .owned = joined,
+			    .waited = h->n_waits };
+	h->waits = NULL;
+	h->n_waits = 0;
+	return true;
+}
+
+/* The view as one chunk; borrowed. */
+static struct call_chunk view_chunk(const struct view *v, const struct call_chunk *chunk)
+{
+	struct call_chunk all = *chunk;
+
+	all.offset -= v->waited;
+	all.data = v->data;
+	all.len = (uint32_t)v->len;
+	return all;
+}
+
+/* Keeps the bytes from @at on for the next chunk, and releases the view. False at the limit of memory. */
+static bool view_keep(struct call_conn *c, struct half *h, struct view *v, const uint8_t *at,
+		      const struct call_chunk *chunk)
+{
+	size_t len = (size_t)(v->data + v->len - at);
+	_cleanup_free_ uint8_t *owned = v->owned;
+
+	v->owned = NULL;
+	if (!len)
+		return true;
+	if (!call_pool_take(c->queue.pool, len))
+		return false;
+	if (at != v->data || !v->waited) {
+		h->waits_ns = chunk->time_ns;
+		h->waits_tag = chunk->tag;
+	}
+	if (owned) {
+		memmove(owned, at, len);
+		h->waits = TAKE_PTR(owned);
+	} else {
+		h->waits = malloc(len);
+		if (!h->waits) {
+			call_pool_give(c->queue.pool, len);
+			return false;
+		}
+		memcpy(h->waits, at, len);
+	}
+	h->n_waits = (uint32_t)len;
+	return true;
+}
+
+static void lose(struct call_conn *c, struct half *h)
+{
+	c->queue.pool->missed[CALL_MISS_LOST]++;
+	if (c->queue.protocol->unanswered)	/* heads of turns do not suffice */
+		c->queue.most = MAX(c->queue.most, 2u);
+	drop_waiting(c, h);
+	h->skip = 0;
+	h->lost = h->gap = true;
+}
+
+static void contradict(struct call_conn *c)
+{
+	bool confirmed = c->queue.confirmed;
+
+	c->queue.pool->missed[CALL_MISS_CONTRADICTED]++;
+	if (++c->contradictions == CONTRADICTIONS_MAX) {
+		ignore(c, CALL_MISS_GIVEN_UP);
+		return;
+	}
+	call_queue_flush(&c->queue, CALL_END_LOST);
+	for (unsigned i = 0; !confirmed && call_protocols[i]; i++)
+		c->excluded |= call_protocols[i] == c->queue.protocol ? 1u << i : 0;
+	if (!confirmed)
+		leave_protocol(c);
+	for (int i = 0; i < CALL_DIR__MAX; i++) {
+		drop_waiting(c, &c->halves[i]);
+		c->halves[i].skip = 0;
+		c->halves[i].lost = true;
+		c->halves[i].gap = false;
+	}
+}
+
+/* Passes over content: bytes of the cursor, then of the hole. False if content is still to come. */
+static bool pass_content(struct half *h, struct call_io *io, uint64_t *hole)
+{
+	uint64_t n = MIN(h->skip, (uint64_t)cur_left(&io->c));
+
+	cur_skip(&io->c, n);
+	h->skip -= n;
+	n = MIN(h->skip, *hole);
+	h->skip -= n;
+	*hole -= n;
+	io->offset += n;
+	return !h->skip;
+}
+
+/* Feeds the parser all of @io->c; bytes that it leaves there wait. */
+static enum call_feed feed_all(struct call_conn *c, struct half *h, struct call_io *io, uint64_t hole)
+{
+	for (;;) {
+		enum call_feed r;
+
+		if (h->skip && !pass_content(h, io, &hole))
+			return CALL_FEED_OK;
+		io->partial = hole > 0;
+		r = c->queue.protocol->feed(c->state, io);
+		if (r == CALL_FEED_OK && !io->skip && !hole && cur_left(&io->c) > UNIT_MAX) {
+			io->partial = true;
+			r = c->queue.protocol->feed(c->state, io);
+		}
+		if (r != CALL_FEED_OK || io->to != CALL_SWITCH_NONE)
+			return r;
+		if (!io->skip)
+			return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
+		h->skip = io->skip == CALL_SKIP_HOLE ? cur_left(&io->c) + hole : io->skip;
+		io->skip = 0;
+		io->turn = false;
+	}
+}
+
+static struct call_io make_io(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk,
+			      const struct view *v)
+{
+	return (struct call_io){
+		.c = cur_init(v->data, v->len), .side = side_of(c, dir), .queue = &c->queue,
+		.conf = &c->queue.pool->conf, .start = v->data, .offset = chunk->offset - v->waited,
+		.now_ns = chunk->time_ns, .tag = chunk->tag,
+		.start_ns = v->waited ? c->halves[dir].waits_ns : chunk->time_ns,
+		.start_tag = v->waited ? c->halves[dir].waits_tag : chunk->tag,
+	};
+}
+
+static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn);
+
+/* The protocol ends behind @at: the rest of the chunk belongs to what comes next. */
+static void switch_to(struct call_conn *c, enum call_dir dir, enum call_switch to, const struct call_chunk *rest)
+{
+	if (c->queue.pool->ops->switched)
+		c->queue.pool->ops->switched(c->queue.pool->ctx, c, to);
+	if (to != CALL_SWITCH_ANEW) {
+		ignore(c, CALL_MISS__MAX);
+		return;
+	}
+	call_queue_flush(&c->queue, CALL_END_LOST);
+	leave_protocol(c);
+	c->turns = 0;
+	c->last_dir = CALL_DIR__MAX;
+	if (rest->len)
+		feed_new(c, dir, rest, true);
+}
+
+static void feed_parser(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
+{
+	struct half *h = &c->halves[dir];
+	struct view v;
+	struct call_io io;
+	enum call_feed r;
+
+	if (!view_init(c, h, chunk, &v)) {
+		lose(c, h);
+		return;
+	}
+	io = make_io(c, dir, chunk, &v);
+	io.turn = turn;
+	r = feed_all(c, h, &io, chunk->hole);
+	if (r == CALL_FEED_OK && io.to != CALL_SWITCH_NONE) {
+		struct call_chunk rest = { .data = io.c.pos, .len = (uint32_t)cur_left(&io.c), .hole = chunk->hole,
+					   .offset = chunk->offset + chunk->len - cur_left(&io.c),
+					   .time_ns = chunk->time_ns, .tag = chunk->tag };
+
+		switch_to(c, dir, io.to, &rest);
+	} else if (r == CALL_FEED_BAD) {
+		contradict(c);
+	} else if (r == CALL_FEED_LOST || !view_keep(c, h, &v, io.c.pos, chunk)) {
+		lose(c, h);
+	}
+	free(v.owned);
+}
+
+/* A turn of a direction whose next unit is unknown. Feeds the parser if the turn begins with one. */
+static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
+{
+	const struct call_protocol *p = c->queue.protocol;
+	struct half *h = &c->halves[dir];
+	enum call_side side = side_of(c, dir);
+	enum call_look look;
+	struct view v;
+
+	turn |= p->unanswered && !h->n_waits;
+	if (turn)
+		drop_waiting(c, h);
+	if ((!turn && !h->n_waits) || !view_init(c, h, chunk, &v))
+		return;
+	look = p->resume ? p->resume(v.data, v.len, side) : p->classify(v.data, v.len);
+	if (look == CALL_LOOK_MORE && !chunk->hole && v.len <= LOOK_MAX && view_keep(c, h, &v, v.data, chunk))
+		return;
+	if (look == (side == CALL_SIDE_REQUEST ? CALL_LOOK_REQUEST : CALL_LOOK_RESPONSE)) {
+		struct call_chunk all = view_chunk(&v, chunk);
+
+		if (side == CALL_SIDE_REQUEST && c->queue.n) {
+			call_queue_flush(&c->queue, CALL_END_LOST);
+			c->halves[!dir].lost = true;
+		}
+		h->lost = h->gap = false;
+		if (p->reset)
+			p->reset(c->state, side, &c->queue);
+		feed_parser(c, dir, &all, true);
+	}
+	free(v.owned);
+}
+
+/* Bytes behind a gap within a turn of responses. They may hold the end of the outstanding one. */
+static void feed_tail(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
+{
+	const struct call_protocol *p = c->queue.protocol;
+	struct call_chunk end = *chunk;
+	size_t at;
+
+	if (dir == c->request_dir || c->queue.n != 1 || chunk->hole || !chunk->len)
+		return;
+	p->reset(c->state, CALL_SIDE_RESPONSE, &c->queue);
+	at = p->tail(c->state, chunk->data, chunk->len);
+	if (at >= chunk->len)
+		return;
+	end.data = (const uint8_t *)chunk->data + at;
+	end.len -= (uint32_t)at;
+	end.offset += at;
+	c->halves[dir].lost = c->halves[dir].gap = false;
+	feed_parser(c, dir, &end, false);
+}
+
+static void feed_known(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
+{
+	struct half *h = &c->halves[dir];
+
+	/* Responses were lost: a new request says that they ended. */
+	if (turn && dir == c->request_dir && c->halves[!dir].lost && !h->n_waits && !h->skip)
+		call_queue_flush(&c->queue, CALL_END_LOST);
+	if (h->gap && !turn && !h->n_waits && c->queue.protocol->tail)
+		feed_tail(c, dir, chunk);
+	else if (h->lost)
+		feed_lost(c, dir, chunk, turn);
+	else
+		feed_parser(c, dir, chunk, turn);
+	if (!c->ignored && c->queue.protocol)
+		call_queue_progress(&c->queue, side_of(c, dir), h->lost, chunk->time_ns, h->end);
+}
+
+/* Bytes that waited for the first look, of the direction that did not show the protocol. */
+static void feed_waiting(struct call_conn *c, enum call_dir dir)
+{
+	struct half *h = &c->halves[dir];
+	struct call_chunk none = { .offset = h->end, .time_ns = h->waits_ns, .tag = h->waits_tag };
+
+	if (h->n_waits)
+		feed_parser(c, dir, &none, true);
+}
+
+static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
+{
+	struct half *h = &c->halves[dir];
+	enum call_look look;
+	struct view v;
+
+	h->lost = h->lost && !turn;
+	if (h->lost || !view_init(c, h, chunk, &v))
+		return;
+	look = classify(c, dir, v.data, v.len, false);
+	if (look == CALL_LOOK_MORE && !chunk->hole && v.len <= LOOK_MAX && view_keep(c, h, &v, v.data, chunk))
+		return;
+	if (look == CALL_LOOK_REQUEST || look == CALL_LOOK_RESPONSE) {
+		struct call_chunk all = view_chunk(&v, chunk);
+
+		feed_waiting(c, !dir);
+		if (!c->ignored && c->queue.protocol)
+			feed_known(c, dir, &all, true);
+	} else {
+		h->lost = true;
+		if (++c->turns == TURNS_MAX)
+			ignore(c, CALL_MISS_UNCLASSIFIED);
+	}
+	free(v.owned);
+}
+
+static void feed_next(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
+{
+	bool turn = dir != c->last_dir;
+
+	c->halves[dir].end = chunk->offset + chunk->len + chunk->hole;
+	c->halves[dir].last_ns = chunk->time_ns;
+	c->last_dir = (uint8_t)dir;
+	if (c->queue.protocol)
+		feed_known(c, dir, chunk, turn);
+	else
+		feed_new(c, dir, chunk, turn);
+}
+
+/* Leaves out the chunk's bytes before @offset. */
+static struct call_chunk behind(const struct call_chunk *chunk, uint64_t offset)
+{
+	struct call_chunk next = *chunk;
+	uint64_t old = offset > chunk->offset ? offset - chunk->offset : 0;
+	uint32_t seen = (uint32_t)MIN(old, (uint64_t)chunk->len);
+
+	if (seen)
+		next.data = (const uint8_t *)chunk->data + seen;
+	next.len -= seen;
+	next.hole -= MIN(old - seen, chunk->hole);
+	next.offset += old;
+	return next;
+}
+
+void call_conn_feed(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
+{
+	struct half *h = &c->halves[dir];
+	struct call_chunk next;
+
+	if (c->ignored) {
+		h->end = MAX(h->end, chunk->offset + chunk->len + chunk->hole);
+		return;
+	}
+	if (chunk->offset > h->end) {
+		struct call_chunk gap = { .offset = h->end, .hole = chunk->offset - h->end,
+					  .time_ns = chunk->time_ns, .tag = chunk->tag };
+
+		feed_next(c, dir, &gap);
+	}
+	next = behind(chunk, h->end);
+	if (!c->ignored && (next.len || next.hole))
+		feed_next(c, dir, &next);
+}
+
+void call_conn_datagram(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
+{
+	struct half *h = &c->halves[dir];
+	struct view v;
+	struct call_io io;
+
+	h->end += chunk->len + chunk->hole;
+	if (c->ignored || !chunk->len)
+		return;
+	if (!c->queue.protocol && classify(c, dir, chunk->data, chunk->len, true) < CALL_LOOK_REQUEST) {
+		if (++c->turns == TURNS_MAX)
+			ignore(c, CALL_MISS_UNCLASSIFIED);
+		return;
+	}
+	if (!view_init(c, h, chunk, &v))
+		return;
+	io = make_io(c, dir, chunk, &v);
+	io.turn = true;
+	io.partial = chunk->hole > 0;
+	if (c->queue.protocol->feed(c->state, &io) == CALL_FEED_BAD)
+		contradict(c);
+}
+
+void call_conn_end(struct call_conn *c, enum call_dir dir)
+{
+	struct half *h = &c->halves[dir];
+	struct call_chunk none = { .offset = h->end };
+
+	if (c->ignored || !c->queue.protocol || h->lost || h->skip < CALL_SKIP_REST / 2)
+		return;
+	h->skip = 0;
+	none.time_ns = h->last_ns;
+	feed_parser(c, dir, &none, false);
+}
+
+void call_conn_close(struct call_conn *c)
+{
+	call_conn_end(c, CALL_DIR_RECEIVED);
+	call_conn_end(c, CALL_DIR_SENT);
+	call_queue_flush(&c->queue, c->halves[!c->request_dir].lost ? CALL_END_LOST : CALL_END_CLOSED);
+}
+
+enum call_conn_state call_conn_state(const struct call_conn *c)
+{
+	if (c->ignored)
+		return CALL_CONN_IGNORED;
+	if (c->queue.confirmed)
+		return CALL_CONN_CONFIRMED;
+	return c->queue.protocol ? CALL_CONN_GUESSED : CALL_CONN_NEW;
+}
+
+void *call_conn_user(const struct call_conn *c)
+{
+	return c->user;
+}
+
+const char *call_conn_protocol(const struct call_conn *c)
+{
+	return c->queue.protocol ? c->queue.protocol->name : NULL;
+}
+
+bool call_conn_is_server(const struct call_conn *c)
+{
+	return c->request_dir == CALL_DIR_RECEIVED;
+}
+
+uint32_t call_conn_most(const struct call_conn *c)
+{
+	return c->queue.most;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "call/call_queue.h"
+
+#include <string.h>
+
+#include "base/macros.h"
+
+void call_queue_unit(struct call_io *io)
+{
+	io->unit = io->c.pos;
+}
+
+static uint64_t offset_of(const struct call_io *io, const uint8_t *at)
+{
+	return io->offset + (uint64_t)(at - io->start);
+}
+
+static void begin(struct call_span *s, const struct call_io *io)
+{
+	bool waited = io->unit == io->start;
+
+	if (s->begun)
+		return;
+	s->begun = true;
+	s->first_ns = waited ? io->start_ns : io->now_ns;
+	s->tag = waited ? io->start_tag : io->tag;
+	s->at = offset_of(io, io->unit);
+}
+
+static void finish(struct call_span *s, const struct call_io *io)
+{
+	s->done = true;
+	s->last_ns = io->now_ns;
+	if (!io->queue->protocol->multiplexed && s->begun)
+		s->bytes = offset_of(io, io->c.pos) - s->at;
+}
+
+static struct call *remove_at(struct call_queue *q, uint32_t at)
+{
+	struct call *c = q->calls[at];
+
+	memmove(q->calls + at, q->calls + at + 1, (q->n - at - 1) * sizeof(c));
+	q->n--;
+	return c;
+}
+
+/* Takes the call out of the queue and shows it, or counts it if the protocol is not confirmed. */
+static void leave(struct call_queue *q, uint32_t at, enum call_end end)
+{
+	struct call *c = remove_at(q, at);
+
+	if (c->quiet && !c->response.begun && (end == CALL_END_CLOSED || end == CALL_END_EVICTED)) {
+		c->incomplete |= end == CALL_END_EVICTED ? CALL_INCOMPLETE_CUT : 0;	/* its answer may come */
+		end = CALL_END_ONEWAY;
+	}
+	c->end = (uint8_t)end;
+	if (c->request.begun && c->response.begun)
+		q->confirmed = true;
+	if (end == CALL_END_EVICTED)
+		q->pool->missed[CALL_MISS_EVICTED]++;
+	if (q->confirmed)
+		q->pool->ops->ended(q->pool->ctx, q->conn, c);
+	else
+		q->pool->missed[CALL_MISS_UNCONFIRMED]++;
+	call_pool_put(q->pool, c);
+}
+
+static uint32_t place_of(const struct call_queue *q, const struct call *c)
+{
+	uint32_t i = 0;
+
+	while (q->calls[i] != c)
+		i++;
+	return i;
+}
+
+static struct call *open_call(struct call_io *io, bool begins)
+{
+	struct call_queue *q = io->queue;
+	struct call *c;
+
+	if (q->n == CALL_QUEUE_MAX)
+		leave(q, 0, CALL_END_EVICTED);
+	c = call_pool_get(q->pool, q->protocol->kind);
+	if (!c)
+		return NULL;
+	c->id = ++q->count;
+	c->index = q->n;
+	q->calls[q->n++] = c;
+	q->most = MAX(q->most, q->n);
+	if (begins)
+		begin(&c->request, io);
+	return c;
+}
+
+struct call *call_queue_open(struct call_io *io)
+{
+	return open_call(io, io->side == CALL_SIDE_REQUEST);
+}
+
+struct call *call_queue_push(struct call_io *io)
+{
+	struct call *c = open_call(io, true);
+
+	if (c)
+		c->pushed = true;
+	return c;
+}
+
+struct call *call_queue_oldest(const struct call_io *io)
+{
+	for (uint32_t i = 0; i < io->queue->n; i++)
+		if (!io->queue->calls[i]->response.done)
+			return io->queue->calls[i];
+	return NULL;
+}
+
+struct call *call_queue_youngest(const struct call_io *io)
+{
+	return io->queue->n ? io->queue->calls[io->queue->n - 1] : NULL;
+}
+
+struct call *call_queue_find(const struct call_io *io, uint64_t id)
+{
+	for (uint32_t i = 0; i < io->queue->n; i++)
+		if (io->queue->calls[i]->id == id)
+			return io->queue->calls[i];
+	return NULL;
+}
+
+struct call *call_queue_find_key(const struct call_io *io, uint64_t key)
+{
+	for (uint32_t i = 0; i < io->queue->n; i++)
+		if (io->queue->calls[i]->key == key)
+			return io->queue->calls[i];
+	return NULL;
+}
+
+static void leave_if_complete(struct call_queue *q, const struct call *c)
+{
+	if (c->request.done && c->response.done)
+		leave(q, place_of(q, c), CALL_END_DONE);
+}
+
+void call_queue_asked(struct call_io *io, struct call *c)
+{
+	bool first;
+
+	if (!c)
+		return;
+	first = !c->request.last_ns;
+	finish(&c->request, io);
+	if (first && io->queue->pool->ops->opened)
+		io->queue->pool->ops->opened(io->queue->pool->ctx, io->queue->conn, c);
+	leave_if_complete(io->queue, c);
+}
+
+void call_queue_answer(struct call_io *io, struct call *c)
+{
+	if (c)
+		begin(&c->response, io);
+}
+
+void call_queue_answered(struct call_io *io, struct call *c)
+{
+	if (!c)
+		return;
+	finish(&c->response, io);
+	leave_if_complete(io->queue, c);
+}
+
+void call_queue_end(struct call_io *io, struct call *c, enum call_end end)
+{
+	if (c)
+		leave(io->queue, place_of(io->queue, c), end);
+}
+
+void call_queue_drop(struct call_io *io, struct call *c)
+{
+	if (c)
+		call_pool_put(io->queue->pool, remove_at(io->queue, place_of(io->queue, c)));
+}
+
+void call_queue_orphan(struct call_io *io)
+{
+	if (!io->queue->midstream || io->queue->count)
+		io->queue->pool->missed[CALL_MISS_ORPHAN]++;
+}
+
+void call_queue_confirm(struct call_io *io)
+{
+	io->queue->confirmed = true;
+}
+
+void call_queue_flush(struct call_queue *q, enum call_end end)
+{
+	while (q->n) {
+		struct call *c = q->calls[0];
+		bool alone = q->n == 1 && c->response.begun;
+
+		if (end == CALL_END_LOST && !c->response.done && (!alone || q->protocol->late_status))
+			c->incomplete |= CALL_INCOMPLETE_CUT;
+		leave(q, 0, c->response.done || (end == CALL_END_LOST && alone) ? CALL_END_DONE : end);
+	}
+}
+
+void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, uint64_t now_ns, uint64_t offset)
+{
+	bool asks = side == CALL_SIDE_REQUEST;
+	struct call *c = q->n ? q->calls[asks ? q->n - 1 : 0] : NULL;
+	struct call_span *s = !c ? NULL : asks ? &c->request : &c->response;
+
+	if (!s || !s->begun || q->protocol->multiplexed || (s->done && !(lost && asks && !c->response.begun)))
+		return;
+	s->last_ns = now_ns;
+	s->bytes = offset - s->at;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The outstanding calls of a connection: parsers open them at requests and end them at responses.
+ *
+ *	call_queue_unit(io);			the unit (line, frame) begins here
+ *	c = call_queue_open(io);		a request begins with this unit
+ *	call_queue_asked(io, c);		... and ends at the cursor
+ *	c = call_queue_oldest(io);		the call that a response belongs to; or call_queue_find()
+ *	call_queue_answer(io, c);		its response begins with this unit
+ *	call_queue_answered(io, c);		... and ends at the cursor
+ *
+ * A call that is asked and answered goes to the pool's ended(); its pointer is invalid then.
+ */
+#ifndef CALL_CALL_QUEUE_H
+#define CALL_CALL_QUEUE_H
+
+#include "call/call_protocol.h"
+
+#define CALL_QUEUE_MAX 64	/* outstanding calls of a connection; the oldest gives way */
+
+struct call_queue {
+	struct call_pool *pool;
+	struct call_conn *conn;
+	const struct call_protocol *protocol;	/* NULL = none yet */
+	struct call *calls[CALL_QUEUE_MAX];	/* owned, oldest first */
+	uint32_t n;
+	uint32_t most;		/* outstanding at once so far */
+	uint64_t count;		/* calls opened so far */
+	bool confirmed;		/* request and response were parsed */
+	bool midstream;		/* bytes passed before the first chunk */
+};
+
+/* The unit at the cursor begins; gives first bytes their time and offset. */
+void call_queue_unit(struct call_io *io);
+
+/* A new call, the youngest; NULL without memory. @io may be of either side. */
+struct call *call_queue_open(struct call_io *io);
+
+/* The same, asked by the side of responses: a message that is delivered. The other side answers. */
+struct call *call_queue_push(struct call_io *io);
+
+/* The oldest call without a complete response, and the youngest one; NULL = none. */
+struct call *call_queue_oldest(const struct call_io *io);
+struct call *call_queue_youngest(const struct call_io *io);
+/* The oldest call with this id, with this key. */
+struct call *call_queue_find(const struct call_io *io, uint64_t id);
+struct call *call_queue_find_key(const struct call_io *io, uint64_t key);
+
+/* All take NULL for a call that is unknown. */
+void call_queue_asked(struct call_io *io, struct call *c);
+void call_queue_answer(struct call_io *io, struct call *c);
+void call_queue_answered(struct call_io *io, struct call *c);
+/* Forgets a call that turned out to be none. */
+void call_queue_drop(struct call_io *io, struct call *c);
+/* Ends a call without a complete response. */
+void call_queue_end(struct call_io *io, struct call *c, enum call_end end);
+
+/* A response without a known request; counted unless its request may have passed before the first chunk. */
+void call_queue_orphan(struct call_io *io);
+
+/* Request and response of the protocol were parsed where no call has both. */
+void call_queue_confirm(struct call_io *io);
+
+/* ---- for the driver ---- */
+
+/*
+ * Ends all calls. CALL_END_LOST: requests or responses were not seen since; what that leaves unknown marks calls as
+ * cut. A single call whose response has begun ends with the last byte so far; its status may stand there, too.
+ */
+void call_queue_flush(struct call_queue *q, enum call_end end);
+
+/* Bytes up to @offset passed. They belong to the request or response that is incomplete, or @lost its end. */
+void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, uint64_t now_ns, uint64_t offset);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sonde capture, for other commands that show the same.
+ */
+#ifndef CMD_CAPTURE_CMD_H
+#define CMD_CAPTURE_CMD_H
+
+#include <stddef.h>
+
+#include "base/opt.h"
+#include "cmd/net/recorder.h"
+#include "cmd/run.h"
+#include "probes/net/net.h"
+
+struct cmd_words;
+struct packet_filter;
+struct recorder;
+struct sink_ops;
+
+struct capture_conf {
+	struct run_conf run;
+	struct net_conf net;
+	const char *flow;
+	struct record_conf record;
+
+	const char *write_format; /* of -w, set by a caller; NULL = pcapng */
+
+	/* set by a caller that prints the lines itself */
+	const struct sink_ops *watcher; /* in place of lines; NULL = none */
+	void *watcher_ctx;
+	const char *ready; /* message once packets flow; NULL = the command's own */
+
+	/* while it runs */
+	struct packet_filter *words;
+	struct recorder *recorder; /* NULL = packets are written as they arrive */
+};
+
+extern const char *const capture_direction_names[]; /* by NET_DIR_*, NULL-terminated */
+
+/* As in struct cmd. */
+size_t cmd_capture_sets(void *conf, struct opt_set *ret_sets);
+int cmd_capture_run(void *conf, const struct cmd_words *w);
+
+#endif

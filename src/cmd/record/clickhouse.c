@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * sonde clickhouse: the tables that -o clickhouse: writes.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/units.h"
+#include "clickhouse/clickhouse_query.h"
+#include "clickhouse/clickhouse_schema.h"
+#include "clickhouse/clickhouse_target.h"
+#include "cmd/cmd.h"
+#include "event/decode.h"
+#include "event/event.h"
+
+#define NEW_PROFILE 26
+#define OLD_PROFILE 18
+#define FIRST_NEW_VERSION 22 /* has all that the new profile uses */
+#define SETTING "&" CLICKHOUSE_SCHEMA_SETTING "=1"
+
+struct clickhouse_conf {
+	uint32_t profile; /* 0 = by the server's version */
+	uint64_t ttl_ns;
+};
+
+static const struct opt clickhouse_opts[] = {
+	OPT_ROW(clickhouse_conf, profile, "profile", 0, OPT_U32, "18|26", "types and codecs of old or new servers",
+		.more = "default: by the server's version, 18 without a server; rows are the same in both"),
+	OPT_ROW(clickhouse_conf, ttl_ns, "ttl", 0, OPT_DURATION, "TIME", "remove rows after TIME (24h); profile 26"),
+	OPT_END,
+};
+
+static size_t clickhouse_sets(void *conf, struct opt_set *ret_sets)
+{
+	ret_sets[0] = (struct opt_set){ .title = "Tables", .opts = clickhouse_opts, .conf = conf };
+	return 1;
+}
+
+static int add_types(struct registry *reg)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && all_decoders[i]; i++)
+		r = registry_add(reg, all_decoders[i]->events);
+	return r;
+}
+
+static int make_schema(struct registry *reg, struct clickhouse_schema **ret, struct err *err)
+{
+	int r = reg ? add_types(reg) : -ENOMEM;
+
+	if (r >= 0)
+		r = clickhouse_schema_new(reg, ret);
+	return r < 0 ? err_errno(err, r, "cannot list the event types") : 0;
+}
+
+static struct clickhouse_ddl settle(const struct clickhouse_conf *c, int version)
+{
+	const uint64_t day_ns = 86400 * NS_PER_S;
+
+	return (struct clickhouse_ddl){
+		.profile = c->profile			  ? c->profile
+			   : version >= FIRST_NEW_VERSION ? NEW_PROFILE
+							  : OLD_PROFILE,
+		.ttl_days = (unsigned)((c->ttl_ns + day_ns - 1) / day_ns),
+	};
+}
+
+/* Tables of the old profile keep their rows: the server has no TTL. @version: 0 = without a server. */
+static int check_ttl(const struct clickhouse_conf *c, int version, struct err *err)
+{
+	if (!c->ttl_ns || settle(c, version).profile != OLD_PROFILE)
+		return 0;
+	if (c->profile || !version)
+		return err_set(err, -EINVAL, "--ttl: tables of profile 18 have no TTL; --profile 26 has it");
+	return err_set(err, -EINVAL,
+		       "--ttl: this server, version %d, has no TTL (from %d on); remove old days by "
+		       "ALTER TABLE ... DROP PARTITION 'YYYY-MM-DD'",
+		       version, FIRST_NEW_VERSION);
+}
+
+/* ---- verbs ---- */
+
+static int print_ddl(const struct clickhouse_conf *c, const struct clickhouse_schema *s)
+{
+	const struct clickhouse_ddl o = settle(c, 0);
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	if (o.profile == OLD_PROFILE)
+		buf_add_str(&text, "SET " CLICKHOUSE_SCHEMA_SETTING " = 1;\n\n");
+	clickhouse_schema_ddl(s, &o, &text);
+	fputs(buf_str(&text), stdout);
+	return buf_error(&text);
+}
+
+static int create(const struct clickhouse_conf *c, const struct clickhouse_schema *s,
+		  const struct clickhouse_target *t, int version, struct err *err)
+{
+	const struct clickhouse_ddl o = settle(c, version);
+	const struct clickhouse_query_opts whole = { .whole = true }, setting = { .settings = SETTING };
+	_cleanup_(buf_fini) struct buf db = { 0 }, tables = { 0 };
+	int r;
+
+	buf_printf(&db, "CREATE DATABASE IF NOT EXISTS %s;\n", t->db);
+	r = clickhouse_query(t, buf_str(&db), &whole, NULL, err);
+	clickhouse_schema_ddl(s, &o, &tables);
+	if (r >= 0)
+		r = clickhouse_query(t, buf_str(&tables), &setting, NULL, err);
+	if (r >= 0)
+		printf("%s: %zu tables\n", t->name, s->tables.len);
+	return r;
+}
+
+static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct clickhouse_target *t,
+		   int version, struct err *err)
+{
+	const struct clickhouse_ddl o = settle(c, version);
+	const struct clickhouse_query_opts setting = { .settings = SETTING };
+	_cleanup_(buf_fini) struct buf known = { 0 }, changes = { 0 };
+	int r = clickhouse_query(t, CLICKHOUSE_SCHEMA_ASK ";\n", NULL, &known, err);
+
+	if (r >= 0)
+		r = clickhouse_schema_settle(s, buf_str(&known));
+	clickhouse_schema_upgrade(s, &o, &changes);
+	if (r >= 0 && changes.len)
+		r = clickhouse_query(t, buf_str(&changes), &setting, NULL, err);
+	if (r >= 0)
+		printf("%s: %zu tables and columns added\n", t->name, s->n_absent);
+	return r;
+}
+
+static int with_server(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct opt_strv *words,
+		       struct err *err)
+{
+	const char *verb = words->items[0];
+	struct clickhouse_target t;
+	int r, version;
+
+	if (words->len != 2)
+		return err_set(err, -EINVAL, "sonde clickhouse %s: name the database: http://HOST:8123/DB", verb);
+	r = clickhouse_target_parse(words->items[1], &t, err);
+	if (r < 0)
+		return r;
+	version = clickhouse_query_version(&t, err);
+	if (version < 0)
+		return version;
+	r = check_ttl(c, version, err);
+	if (r < 0)
+		return r;
+	return !strcmp(verb, "init") ? create(c, s, &t, version, err) : upgrade(c, s, &t, version, err);
+}
+
+static int run_verb(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct opt_strv *words,
+		    struct err *err)
+{
+	const char *verb = words->len ? words->items[0] : "";
+
+	if (c->profile && c->profile != OLD_PROFILE && c->profile != NEW_PROFILE)
+		return err_set(err, -EINVAL, "--profile %u: expected 18 or 26", c->profile);
+	if (!strcmp(verb, "ddl"))
+		return check_ttl(c, 0, err) < 0 ? err->code : print_ddl(c, s);
+	if (!strcmp(verb, "init") || !strcmp(verb, "upgrade"))
+		return with_server(c, s, words, err);
+	return err_set(err, -EINVAL, "sonde clickhouse %s: expected ddl, init or upgrade", verb);
+}
+
+static int clickhouse_run(void *conf, const struct cmd_words *w)
+{
+	struct registry *reg = registry_new();
+	struct clickhouse_schema *s = NULL;
+	struct err err = { 0 };
+	int r = make_schema(reg, &s, &err);
+
+	if (r >= 0)
+		r = run_verb(conf, s, &w->words, &err);
+	clickhouse_schema_free(s);
+	registry_free(reg);
+	if (r < 0)
+		log_error("%s", err.msg);
+	return cmd_exit_status(r);
+}
+
+static const struct cmd_example clickhouse_examples[] = {
+	{ "sonde clickhouse init http://db.example:8123/sonde", "create the database and its tables" },
+	{ "sonde clickhouse upgrade http://db.example:8123/sonde", "after an update of sonde" },
+	{ "sonde clickhouse ddl --profile 26", "the statements, for a server of 2026" },
+	{ 0 },
+};
+
+const struct cmd cmd_clickhouse = {
+	.name = "clickhouse",
+	.summary = "tables of -o clickhouse: print, create, upgrade",
+	.args = "ddl|init|upgrade [http://HOST:8123/DB]",
+	.doc = "ddl prints the statements that create the tables; init creates the database and the tables on a "
+	       "server; upgrade adds the tables and columns that a newer sonde writes. There is a table per event "
+	       "type, with a column per field: drop.reason is drop_reason in the table net_drop. Besides there are "
+	       "run (a row per run), record (the records, which -r clickhouse:// reads) and ledger (rows made, "
+	       "delivered and lost, by table).\n\n"
+	       "-o clickhouse:http://[USER@]HOST:8123/DB inserts rows in blocks, each exactly once. Blocks wait "
+	       "in " CLICKHOUSE_SPOOL_DIR " while the server is away, also over a restart. Options stand in the URL, "
+	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "
+	       "is 0600.\n\n"
+	       "-r clickhouse://[USER@]HOST[:8123]/DB reads the newest run of a host back, like a file; ?host=NAME "
+	       "and ?run=NUMBER select one.",
+	.examples = clickhouse_examples,
+	.conf_size = sizeof(struct clickhouse_conf),
+	.sets = clickhouse_sets,
+	.run = clickhouse_run,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Rows, values and reasons that the option tables of perf's commands share.
+ */
+#ifndef COMPAT_PERF_OPTS_H
+#define COMPAT_PERF_OPTS_H
+
+#include <stdbool.h>
+
+#include "base/opt.h"
+
+struct cpu_conf;
+struct err;
+struct run_conf;
+
+/* For options whose effect is given anyway. */
+int perf_opts_ignore(void *conf, const char *arg, struct err *err);
+#define PERF_IGNORED(name_, key_, arg_, help_, differs_, ...) \
+	OPT_CALL_ROW(perf_opts_ignore, name_, key_, arg_, help_, .differs = (differs_), ##__VA_ARGS__)
+
+/*
+ * The event of perf record and perf top, by -e and -u. The configuration of their rows begins with it, so that the
+ * functions below serve both.
+ */
+struct perf_event_opts {
+	bool cycles, user, kernel; /* user, kernel: of these modes only */
+	const char *uid;
+};
+int perf_opts_event(void *conf, const char *arg, struct err *err); /* -e NAME[:MODIFIERS] */
+/* "99", or "max" for the most that the kernel allows. */
+int perf_opts_frequency(const char *arg, uint32_t *ret, struct err *err);
+/* Behind the mode of --call-graph (fp, dwarf[,SIZE] or lbr) and its commas; @arg if it has none. */
+const char *perf_opts_after_mode(const char *arg);
+/* Into the configuration of a run; @text holds its filter and must outlive it. 0, or an error with a sentence. */
+int perf_opts_apply(const struct perf_event_opts *o, struct run_conf *run, struct cpu_conf *cpu, struct buf *text,
+		    struct err *err);
+
+/* Reasons of several commands. */
+#define PERF_NO_BRANCHES "sonde takes no branch records: use perf with a CPU that has them"
+#define PERF_NO_AUX "sonde reads no instruction traces: use perf with a CPU that has them"
+#define PERF_NO_GUESTS "sonde samples this kernel only: run sonde profile in the guest"
+#define PERF_NO_REGS "samples have no registers: use sonde profile -o json for what they have"
+#define PERF_NO_DATA "samples have no data addresses: use perf mem for them"
+#define PERF_NO_GROUPS "one event is sampled: run sonde profile --event NAME for each"
+#define PERF_NO_ASM "sonde disassembles nothing: use sonde profile --lines for lines, objdump for instructions"
+#define PERF_NO_SWITCH "use --time START,STOP for a span of the recording"
+#define PERF_BUILT_IN "names are those of the running kernel, taken while recording: use sonde profile --symfs DIR"
+
+#endif

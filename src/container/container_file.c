@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "container/container_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cursor.h"
+#include "base/macros.h"
+
+#define DEPTH_MAX 32
+#define SEP '\x1f'	/* separates the keys of a path; not part of any key of interest */
+
+/* Position in a JSON text, as the path of keys. Array elements have no key. */
+struct walk {
+	struct cursor c;
+	struct buf path, text;
+	size_t base[DEPTH_MAX];	/* path length of each open object and array */
+	char kind[DEPTH_MAX];
+	unsigned depth;
+	bool wants_key;
+	/* Receives a string with its path, and the end of each element of the outermost array. */
+	void (*value)(void *ctx, const char *path, const struct buf *text);
+	void (*end)(void *ctx);
+	void *ctx;
+};
+
+/* Reads a string after its first quote, with the escapes that names use. False if it is unterminated. */
+static bool read_text(struct walk *w)
+{
+	buf_reset(&w->text);
+	for (;;) {
+		uint8_t ch = cur_u8(&w->c);
+
+		if (!cur_ok(&w->c))
+			return false;
+		if (ch == '"')
+			return buf_add_char(&w->text, '\0') >= 0;
+		if (ch == '\\') {
+			ch = cur_u8(&w->c);
+			if (ch == 'u') {
+				cur_skip(&w->c, 4);
+				ch = '?';
+			}
+		}
+		buf_add_char(&w->text, (char)ch);
+	}
+}
+
+static bool take_key(struct walk *w)
+{
+	w->path.len = w->base[w->depth - 1];
+	buf_add_char(&w->path, SEP);
+	buf_add(&w->path, w->text.data, w->text.len - 1);
+	w->wants_key = false;
+	return true;
+}
+
+static bool take_text(struct walk *w)
+{
+	if (!read_text(w))
+		return false;
+	if (w->wants_key && w->depth)
+		return take_key(w);
+	if (buf_add_char(&w->path, '\0') < 0)
+		return false;
+	w->path.len--;
+	w->text.len--;
+	w->value(w->ctx, w->path.data, &w->text);
+	return true;
+}
+
+static bool open_one(struct walk *w, char kind)
+{
+	if (w->depth == DEPTH_MAX)
+		return false;
+	w->base[w->depth] = w->path.len;
+	w->kind[w->depth++] = kind;
+	w->wants_key = kind == '{';
+	return true;
+}
+
+static bool close_one(struct walk *w, char kind)
+{
+	if (!w->depth || w->kind[w->depth - 1] != kind)
+		return false;
+	w->path.len = w->base[--w->depth];
+	w->wants_key = false;
+	if (w->depth == 1 && w->kind[0] == '[' && w->end)
+		w->end(w->ctx);
+	return true;
+}
+
+static bool take_one(struct walk *w)
+{
+	uint8_t ch = cur_u8(&w->c);
+
+	switch (ch) {
+	case '"': return take_text(w);
+	case '{':
+	case '[': return open_one(w, (char)ch);
+	case '}': return close_one(w, '{');
+	case ']': return close_one(w, '[');
+	case ',':
+		w->wants_key = w->depth && w->kind[w->depth - 1] == '{';
+		return true;
+	default: return true;	/* blanks, colons, numbers and literals are not of interest */
+	}
+}
+
+/* 0, -EBADMSG or -ENOMEM. */
+static int walk_json(struct walk *w, const void *data, size_t len)
+{
+	bool ok = true;
+	int r;
+
+	w->c = cur_init(data, len);
+	while (ok && cur_left(&w->c))
+		ok = take_one(w);
+	r = buf_error(&w->path) < 0 || buf_error(&w->text) < 0 ? -ENOMEM : ok && !w->depth ? 0 : -EBADMSG;
+	buf_fini(&w->path);
+	buf_fini(&w->text);
+	return r;
+}
+
+/* ---- what is looked for ---- */
+
+struct wanted { const char *path; size_t off, size; };
+
+#define WANT(path_, member) \
+	{ path_, offsetof(struct container_said, member), sizeof(((struct container_said *)0)->member) }
+
+static const struct wanted docker_wants[] = {
+	WANT("\x1fName", name), WANT("\x1f" "Config\x1fImage", image), WANT("\x1fImage", image_id),
+	WANT("\x1f" "Config\x1fLabels\x1fio.kubernetes.pod.name", pod),
+	WANT("\x1f" "Config\x1fLabels\x1fio.kubernetes.pod.namespace", pod_namespace),
+};
+
+static const struct wanted oci_wants[] = {
+	WANT("\x1f" "annotations\x1fnerdctl/name", name),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri.container-name", name),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri.image-name", image),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri.sandbox-name", pod),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri.sandbox-namespace", pod_namespace),
+	WANT("\x1f" "annotations\x1fio.kubernetes.container.name", name),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri-o.ImageName", image),
+	WANT("\x1f" "annotations\x1fio.kubernetes.cri-o.ImageRef", image_id),
+	WANT("\x1f" "annotations\x1fio.kubernetes.pod.name", pod),
+	WANT("\x1f" "annotations\x1fio.kubernetes.pod.namespace", pod_namespace),
+};
+
+/* Paths in the metadata text of an entry of the list. */
+static const struct wanted storage_wants[] = {
+	WANT("\x1fname", name), WANT("\x1fimage-name", image), WANT("\x1fimage-id", image_id),
+};
+
+struct search {
+	const struct wanted *wants;
+	size_t n;
+	const char *id;
+	struct container_said now, *ret;
+	bool is_it, found;
+};
+
+static void put(char *to, size_t size, const struct buf *text)
+{
+	size_t len = MIN(text->len, size - 1);
+
+	if (*to)
+		return;	/* the first value wins */
+	memcpy(to, text->data, len);
+	to[len] = '\0';
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)to[i] < 0x20 || to[i] == 0x7f)
+			to[i] = '?';
+}
+
+static void on_value(void *ctx, const char *path, const struct buf *text)
+{
+	struct search *s = ctx;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcmp(path, s->wants[i].path))
+			put((char *)&s->now + s->wants[i].off, s->wants[i].size, text);
+	s->now.by_crio |= !strcmp(path, "\x1f" "annotations\x1fio.kubernetes.cri-o.ImageName");
+}
+
+static int parse_one(const struct wanted *wants, size_t n, const void *data, size_t len, struct container_said *ret)
+{
+	struct search s = { .wants = wants, .n = n };
+	struct walk w = { .value = on_value, .ctx = &s };
+	int r = walk_json(&w, data, len);
+
+	*ret = s.now;
+	return r;
+}
+
+/* ---- the list of containers/storage: the entry with the id, its names, and JSON within JSON ---- */
+
+static void on_entry_value(void *ctx, const char *path, const struct buf *text)
+{
+	struct search *s = ctx;
+	struct container_said inner;
+
+	if (!strcmp(path, "\x1fid"))
+		s->is_it = !strcmp(text->data, s->id);
+	else if (!strcmp(path, "\x1fnames"))
+		put(s->now.name, sizeof(s->now.name), text);
+	else if (!strcmp(path, "\x1fimage"))
+		put(s->now.image_id, sizeof(s->now.image_id), text);
+	else if (!strcmp(path, "\x1fmetadata") &&
+		 parse_one(storage_wants, ARRAY_SIZE(storage_wants), text->data, text->len, &inner) == 0 &&
+		 *inner.image)
+		memcpy(s->now.image, inner.image, sizeof(inner.image));
+}
+
+static void on_entry_end(void *ctx)
+{
+	struct search *s = ctx;
+
+	if (s->is_it && !s->found) {
+		*s->ret = s->now;
+		s->found = true;
+	}
+	s->is_it = false;
+	s->now = (struct container_said){ 0 };
+}
+
+static int parse_list(const void *data, size_t len, const char *id, struct container_said *ret)
+{
+	struct search s = { .id = id, .ret = ret };
+	struct walk w = { .value = on_entry_value, .end = on_entry_end, .ctx = &s };
+	int r = walk_json(&w, data, len);
+
+	return r < 0 ? r : s.found ? 0 : -ENOENT;
+}
+
+int container_file_parse(enum container_file kind, const void *data, size_t len, const char *id,
+			 struct container_said *ret)
+{
+	int r;
+
+	*ret = (struct container_said){ 0 };
+	if (kind == CONTAINER_STORAGE)
+		r = parse_list(data, len, id, ret);
+	else if (kind == CONTAINER_DOCKER)
+		r = parse_one(docker_wants, ARRAY_SIZE(docker_wants), data, len, ret);
+	else
+		r = parse_one(oci_wants, ARRAY_SIZE(oci_wants), data, len, ret);
+	if (r >= 0 && ret->name[0] == '/')	/* docker's names begin with a slash */
+		memmove(ret->name, ret->name + 1, strlen(ret->name));
+	return r < 0 ? r : *ret->name ? 0 : -ENOENT;
+}

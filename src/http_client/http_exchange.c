@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "http_client/http_exchange.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/macros.h"
+
+#ifdef HAVE_CURL
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+
+#define CONNECT_MS 5000l
+#define RETRY_AFTER_MAX_S 3600
+
+/* Functions of libcurl in use, named without "curl_". */
+struct curl_calls {
+	__typeof__(curl_global_init) *global_init;
+	__typeof__(curl_easy_init) *easy_init;
+	__typeof__(curl_easy_setopt) *setopt;
+	__typeof__(curl_easy_perform) *perform;
+	__typeof__(curl_easy_getinfo) *getinfo;
+	__typeof__(curl_easy_strerror) *strerror;
+	__typeof__(curl_easy_cleanup) *cleanup;
+	__typeof__(curl_slist_append) *append;
+	__typeof__(curl_slist_free_all) *free_all;
+};
+
+struct http_exchange {
+	struct curl_calls f;
+	CURL *curl;		    /* owned */
+	struct curl_slist *headers; /* owned */
+	http_exchange_fn fn;	    /* of the request that runs */
+	void *ctx;
+	char error[CURL_ERROR_SIZE];
+};
+
+static bool load(struct curl_calls *f)
+{
+	static const char *const names[] = { "libcurl-gnutls.so.4", "libcurl.so.4" };
+	void *lib = NULL;
+
+	for (size_t i = 0; !lib && i < ARRAY_SIZE(names); i++)
+		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return false;
+	*(void **)&f->global_init = dlsym(lib, "curl_global_init");
+	*(void **)&f->easy_init = dlsym(lib, "curl_easy_init");
+	*(void **)&f->setopt = dlsym(lib, "curl_easy_setopt");
+	*(void **)&f->perform = dlsym(lib, "curl_easy_perform");
+	*(void **)&f->getinfo = dlsym(lib, "curl_easy_getinfo");
+	*(void **)&f->strerror = dlsym(lib, "curl_easy_strerror");
+	*(void **)&f->cleanup = dlsym(lib, "curl_easy_cleanup");
+	*(void **)&f->append = dlsym(lib, "curl_slist_append");
+	*(void **)&f->free_all = dlsym(lib, "curl_slist_free_all");
+	return f->global_init && f->easy_init && f->setopt && f->perform && f->getinfo && f->strerror && f->cleanup &&
+	       f->append && f->free_all;
+}
+
+static size_t on_reply(char *data, size_t size, size_t n, void *ctx)
+{
+	struct http_exchange *x = ctx;
+
+	return x->fn(x->ctx, data, size * n) < 0 ? 0 : size * n;
+}
+
+static bool set_headers(struct http_exchange *x, const char *const *headers)
+{
+	x->headers = x->f.append(NULL, "Expect:"); /* no "Expect: 100-continue" round trip */
+	for (; x->headers && headers && *headers; headers++)
+		if (!x->f.append(x->headers, *headers))
+			return false;
+	return x->headers;
+}
+
+static bool set_up(struct http_exchange *x, const struct http_exchange_opts *o)
+{
+	if (x->f.global_init(CURL_GLOBAL_DEFAULT) || !(x->curl = x->f.easy_init()))
+		return false;
+	return set_headers(x, o->headers) && !x->f.setopt(x->curl, CURLOPT_PROTOCOLS_STR, "http,https") &&
+	       !x->f.setopt(x->curl, CURLOPT_HTTPHEADER, x->headers) &&
+	       !x->f.setopt(x->curl, CURLOPT_USERAGENT, "sonde/" SONDE_VERSION) &&
+	       !x->f.setopt(x->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+	       !x->f.setopt(x->curl, CURLOPT_NOSIGNAL, 1l) &&
+	       !x->f.setopt(x->curl, CURLOPT_FRESH_CONNECT, o->once ? 1l : 0l) &&
+	       !x->f.setopt(x->curl, CURLOPT_FORBID_REUSE, o->once ? 1l : 0l) &&
+	       !x->f.setopt(x->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS) &&
+	       !x->f.setopt(x->curl, CURLOPT_TIMEOUT_MS, (long)o->answer_ms) &&
+	       !x->f.setopt(x->curl, CURLOPT_WRITEFUNCTION, on_reply) &&
+	       !x->f.setopt(x->curl, CURLOPT_WRITEDATA, x) && !x->f.setopt(x->curl, CURLOPT_ERRORBUFFER, x->error);
+}
+
+int http_exchange_new(const struct http_exchange_opts *o, struct http_exchange **ret, char why[HTTP_EXCHANGE_WHY])
+{
+	struct http_exchange *x = calloc(1, sizeof(*x));
+
+	if (!x || !load(&x->f) || !set_up(x, o)) {
+		snprintf(why, HTTP_EXCHANGE_WHY, "libcurl cannot be loaded (Debian: libcurl3-gnutls or libcurl4)");
+		http_exchange_free(x);
+		return -ENOSYS;
+	}
+	*ret = x;
+	return 0;
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+	if (!x)
+		return;
+	if (x->curl)
+		x->f.cleanup(x->curl);
+	if (x->headers)
+		x->f.free_all(x->headers);
+	free(x);
+}
+
+long http_exchange_post(struct http_exchange *x, const char *url, const void *data, size_t len, http_exchange_fn fn,
+			void *ctx, char why[HTTP_EXCHANGE_WHY])
+{
+	CURLcode r;
+	long code = 0;
+
+	x->fn = fn;
+	x->ctx = ctx;
+	x->error[0] = 0;
+	x->f.setopt(x->curl, CURLOPT_URL, url);
+	x->f.setopt(x->curl, CURLOPT_POSTFIELDS, data);
+	x->f.setopt(x->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)len);
+	r = x->f.perform(x->curl);
+	if (r) {
+		snprintf(why, HTTP_EXCHANGE_WHY, "%.100s", x->error[0] ? x->error : x->f.strerror(r));
+		return 0;
+	}
+	x->f.getinfo(x->curl, CURLINFO_RESPONSE_CODE, &code);
+	snprintf(why, HTTP_EXCHANGE_WHY, "the server answered with HTTP status %ld", code);
+	return code;
+}
+
+uint64_t http_exchange_retry_after_ns(struct http_exchange *x)
+{
+	curl_off_t after = 0;
+
+	if (x->f.getinfo(x->curl, CURLINFO_RETRY_AFTER, &after) || after <= 0)
+		return 0;
+	return MIN((uint64_t)after, (uint64_t)RETRY_AFTER_MAX_S) * 1000000000;
+}
+
+#else
+
+int http_exchange_new(_unused_ const struct http_exchange_opts *o, _unused_ struct http_exchange **ret,
+		      char why[HTTP_EXCHANGE_WHY])
+{
+	snprintf(why, HTTP_EXCHANGE_WHY, "this build has no HTTP (meson setup -Dotlp=enabled)");
+	return -ENOSYS;
+}
+
+void http_exchange_free(_unused_ struct http_exchange *x)
+{
+}
+
+long http_exchange_post(_unused_ struct http_exchange *x, _unused_ const char *url, _unused_ const void *data,
+			_unused_ size_t len, _unused_ http_exchange_fn fn, _unused_ void *ctx,
+			char why[HTTP_EXCHANGE_WHY])
+{
+	why[0] = '\0';
+	return 0;
+}
+
+uint64_t http_exchange_retry_after_ns(_unused_ struct http_exchange *x)
+{
+	return 0;
+}
+
+#endif

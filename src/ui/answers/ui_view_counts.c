@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ui/answers/ui_view_counts.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "view/view.h"
+#include "view/view_fold.h"
+
+#define FOR_EVER_NS (1ull << 62)
+
+const struct view *ui_view_counts_find(const char *name)
+{
+	/* its rows are named stacks, see /flame */
+	return strcmp(name, "functions") != 0 ? view_find(name) : NULL;
+}
+
+bool ui_view_counts_grows(const struct view *v)
+{
+	for (size_t i = 0; i < view_n_cols(v); i++)
+		switch (v->cols[i].op) {
+		case VIEW_GROWTH:
+		case VIEW_SENT:
+		case VIEW_RECEIVED:
+		case VIEW_FROM:
+		case VIEW_TO:
+		case VIEW_IN:
+		case VIEW_OUT:
+		case VIEW_FLOWS:
+		case VIEW_ACTIVE:
+			return true;
+		case VIEW_COUNT:
+		case VIEW_TRUE:
+		case VIEW_SUM:
+		case VIEW_SHARE:
+		case VIEW_P50:
+		case VIEW_P99:
+		case VIEW_MAX:
+		case VIEW_OP__MAX:
+			break;
+		}
+	return false;
+}
+
+int ui_view_counts_fold(const struct view *v, struct view_fold **ret)
+{
+	return view_fold_new(v, FOR_EVER_NS, ret);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "ui/ui_memory.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/macros.h"
+#include "base/units.h"
+#include "event/core.h"
+#include "event/event.h"
+#include "sonde/scap_wire.h"
+#include "view/view.h"
+#include "view/view_history.h"
+#include "view/view_kept.h"
+
+#define LOSSES_MAX 65536u /* then neighbours are joined */
+
+int ui_memory_init(struct ui_memory *m, size_t max_bytes)
+{
+	*m = (struct ui_memory){ .read_permille = -1 };
+	return view_kept_new(max_bytes, &m->kept);
+}
+
+void ui_memory_fini(struct ui_memory *m)
+{
+	view_kept_free(m->kept);
+	m->kept = NULL;
+	vec_fini(&m->losses);
+	for (size_t i = 0; i < m->n_pasts; i++)
+		view_history_free(m->pasts[i].history);
+	m->n_pasts = 0;
+}
+
+/* Those of the overview and of the first table of each page. */
+int ui_memory_keep_past(struct ui_memory *m)
+{
+	static const char *const names[UI_PASTS] = {
+		"host", "processes", "syscalls", "calls", "talkers", "drops", "waits",
+	};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < UI_PASTS; i++) {
+		struct ui_past *p = &m->pasts[m->n_pasts++];
+
+		p->view = view_find(names[i]);
+		r = view_history_new(p->view, 0, &p->history);
+	}
+	return r;
+}
+
+const struct ui_past *ui_memory_past(const struct ui_memory *m, const struct view *v)
+{
+	for (size_t i = 0; i < m->n_pasts; i++)
+		if (m->pasts[i].view == v)
+			return &m->pasts[i];
+	return NULL;
+}
+
+int ui_memory_until(struct ui_memory *m, uint64_t now_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < m->n_pasts; i++)
+		r = view_history_until(m->pasts[i].history, now_ns);
+	return r;
+}
+
+static int take_past(struct ui_memory *m, const struct event *ev)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < m->n_pasts; i++)
+		r = view_history_take(m->pasts[i].history, ev);
+	return r;
+}
+
+/* Halves the list: what two neighbours lost counts at the time of the second. */
+static void join_losses(struct ui_memory *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->losses.len; i++) {
+		struct ui_loss *l = &m->losses.items[i];
+
+		if (i + 1 < m->losses.len && l->cause == l[1].cause && !(i & 1))
+			l[1].count += l->count;
+		else
+			m->losses.items[n++] = *l;
+	}
+	m->losses.len = n;
+}
+
+static int take_loss(struct ui_memory *m, const struct event *ev)
+{
+	const struct core_lost *lost = ev->body;
+	const struct ui_loss l = { .ns = view_kept_time(ev), .count = lost->count, .cause = lost->cause };
+	struct ui_loss *last = m->losses.len ? &m->losses.items[m->losses.len - 1] : NULL;
+
+	if (l.cause >= SONDE_LOST__MAX || !l.count)
+		return 0;
+	m->changes++;
+	m->lost_by[l.cause] += l.count;
+	if (last && last->cause == l.cause && last->ns == l.ns) {
+		last->count += l.count;
+		return 0;
+	}
+	if (m->losses.len >= LOSSES_MAX)
+		join_losses(m);
+	if (vec_grow(&m->losses) < 0)
+		return -ENOMEM;
+	m->losses.items[m->losses.len++] = l;
+	return 0;
+}
+
+int ui_memory_take(struct ui_memory *m, const struct event *ev)
+{
+	if (ev->desc->type == SONDE_EV_LOST)
+		return take_loss(m, ev);
+	if (ev->desc->class != EVENT_DATA)
+		return 0;
+	m->changes++;
+	m->probes |= 1ull << (ev->desc->type >> 8 & 63);
+	m->end_ns = MAX(m->end_ns, view_kept_time(ev) + 1);
+	m->clock_offset_ns = ev->clock_offset_ns;
+	return take_past(m, ev) < 0 ? -ENOMEM : view_kept_add(m->kept, ev);
+}
+
+bool ui_memory_is_capture(const struct ui_memory *m)
+{
+	return m->probes >> (SONDE_EV_SCAP >> 8 & 63) & 1;
+}
+
+uint64_t ui_memory_now(void)
+{
+	return (uint64_t)clock_boot_offset_ns() + clock_boot_ns();
+}
+
+uint64_t ui_memory_end(const struct ui_memory *m)
+{
+	return m->facts.live ? ui_memory_now() : m->end_ns;
+}
+
+uint64_t ui_memory_lost(const struct ui_memory *m, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < m->losses.len; i++)
+		if (m->losses.items[i].ns >= from_ns && m->losses.items[i].ns < to_ns)
+			n += m->losses.items[i].count;
+	return n;
+}
