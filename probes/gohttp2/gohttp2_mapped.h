@@ -18,7 +18,7 @@ void gohttp2_mapped_free(struct gohttp2_mapped *m); /* NULL is fine */
  * opened (any more). @proc_fd: the host's /proc.
  */
 int gohttp2_mapped_open(struct gohttp2_mapped *m, int proc_fd, const struct sonde_mmap_rec *r);
-/* The file was inspected and is no Go library: do not open it again. */
+/* The file was inspected and is not a Go library: do not open it again. */
 void gohttp2_mapped_refuse(struct gohttp2_mapped *m, const struct sonde_mmap_rec *r);
 
 #endif

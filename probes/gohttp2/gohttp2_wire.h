@@ -65,7 +65,7 @@ struct gohttp2_frame_rec {
 	__u8 flags;		   /* GOHTTP2_F_* */
 	__u8 family;		   /* AF_UNIX is 1; else 4 or 6 */
 	__u16 lport, rport;	   /* host order */
-	__u16 n_fields;		   /* headers of the frame, wanted or not */
+	__u16 n_fields;		   /* headers of the frame, selected or not */
 	__u16 fields_len;	   /* bytes of fields after the struct */
 	__u8 laddr[16], raddr[16]; /* network order; IPv4 in the first four bytes */
 };

@@ -67,8 +67,8 @@ struct gohttp2_scratch {
 	__u64 regs[GOHTTP2_REGS]; /* integer arguments, in their order */
 	__u64 sp, g;
 	struct gohttp2_string fields;	/* headers of this frame; ptr 0: already in hf */
-	__u64 lengths;			/* bit n: names of n bytes are wanted */
-	__u32 wanted;			/* bit n: enum gohttp2_header n is wanted */
+	__u64 lengths;			/* bit n: names of n bytes are selected */
+	__u32 wanted;			/* bit n: enum gohttp2_header n is selected */
 	__u32 tgid, tid;
 	__u64 start_ns;			/* of the process */
 	__u64 conn, conn_type, conn_itab; /* being unwrapped: object, dynamic type, itab or 0 */
