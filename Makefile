@@ -19,8 +19,8 @@ run: configure ## set up, build, then show this host's packets and drops live un
 	@echo "running: $(B)/sonde monitor $(ARGS)"
 	@exec $(B)/sonde monitor $(ARGS)
 
-check: test-setup all ## set up, build, run every test layer; last line: N passed, N failed, N skipped
-	@$(CHECK) --kernels='5.10 6.1 newest' lint unit golden docs ui fuzz vm replay e2e truth
+check: test-setup configure ## set up, build, run every test layer; last line: N passed, N failed, N skipped
+	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz vm replay e2e truth
 quick: all ## lint, unit and golden tests: what to run before each commit
 	@$(CHECK) lint unit golden
 dev: ## install the git hook that checks format and lint of each commit
@@ -47,6 +47,8 @@ explain-truth: all ## causes that sonde explain names, against injected faults, 
 	@$(PYTHON) tests/truth/explain/run --sonde $(B)/sonde --seeds $(or $(SEEDS),20)
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
 	@$(CHECK) --kernels='$(K)' vm
+vm-newest: test-setup all ## nightly: the same of the newest kernel that Debian has
+	@$(CHECK) --kernels=newest vm
 arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="arm64-6.1")
 	@tests/vm/arm64 $(K)
 fuzz: test-setup ## fuzz every parser, S=100 seconds shared (T=name for one)

@@ -1,132 +1,46 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs test layers one after the other and counts what they did.
+"""Runs test layers and counts what they did. Standard library only.
 
-Every layer runs, also after another failed. The last line says how many single checks passed, failed and
-were skipped: cases of the unit tests, rows of the golden list, pytest tests, fuzz targets, kernel checks.
-Every test that failed is named. A layer that dies, hangs or runs nothing counts as a failure; of pytest layers the
-tests that ended before are counted, the one that was running failed, and those that never began are a failure
-together. Standard library only.
+Every layer runs, also after another failed, unless nothing could be built. The last line says how many single checks
+passed, failed and were skipped: cases of the unit tests, rows of the golden list, pytest tests, fuzz targets, kernel
+checks. Every test that failed is named. A layer that dies or runs nothing counts as a failure.
 
+A test that takes longer than its limit (120 s, or its mark `limit`) is ended and named, and the next one begins.
+Tests of programs at work that failed run again alone when all layers are done, up to two more times each; what passes
+then is listed as `flaky:`. More failures than noise makes get no other try. A test of tests/quarantine.tsv that
+failed is listed as `quarantined:` and counted as skipped. After --minutes everything ends, with the counts so far.
 """
 import argparse
 import ctypes
 import json
 import os
-import re
 import resource
 import signal
 import subprocess
 import sys
 import time
 
+from check_results import REST, Tally, count_cmocka, count_file, count_pytest, quarantined, slowest
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 SLOW_SECONDS, SLOW_TESTS = 5, 10        # what is worth a look when the run gets too long
-PYTEST_WORDS = ["-q", "-p", "no:cacheprovider"]
+TEST_LIMIT_S = 120
+SETUP_LIMIT_S = 600                     # of fixtures: they build programs
+COMMAND_LIMIT_S = 2700                  # of a layer whose tests have limits of their own, or that is one test
+BESIDE_SLOWER = 4                       # times the limits of tests that run at a low priority
+END_S = 30                              # what a layer gets to clean up
+MOST_AGAIN, TRIES = 15, 2               # tests that get another try, and how many each
+PYTEST_WORDS = ["-q", "-p", "no:cacheprovider", "-ra"]
 
 
-class Tally:
-    def __init__(self, passed=0, failed=0, skipped=0, reasons=(), failures=()):
-        self.passed, self.failed, self.skipped, self.reasons = passed, failed, skipped, list(reasons)
-        self.failures = list(failures)      # what failed, a line each
-
-    def add(self, other):
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-
-    def __str__(self):
-        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-
-
-def failed_cases(text):
-    """Names in cmocka's output: it lists those that failed once more at the end, unless the program dies."""
-    listed = re.findall(r"^\[ +FAILED +\] (?!tests|\d+ test)(\S+)", text, re.M)
-    begun = re.findall(r"^\[ RUN +\] (\S+)", text, re.M)
-    ended = re.findall(r"^\[ +(?:OK|FAILED|SKIPPED|ERROR) +\] (\S+)", text, re.M)
-    return list(dict.fromkeys(listed + [case for case in begun[-1:] if case not in ended]))
-
-
-def count_cmocka(path):
-    """Cases in meson's log: cmocka prints one line for each; a program that died without one is a failure."""
-    tally = Tally()
-    with open(path, encoding="utf-8") as log:
-        for line in log:
-            test = json.loads(line)
-            text = test.get("stdout", "") + test.get("stderr", "")
-            passed = len(re.findall(r"^\[ +OK +\] ", text, re.M))
-            failed = len(re.findall(r"^\[ +FAILED +\] (?!tests|\d+ test)", text, re.M))
-            skipped = len(set(re.findall(r"^\[ +SKIPPED +\] (?!tests|\d+ test)(\S+)", text, re.M)))
-            # cmocka lists the names of failed cases a second time at the end.
-            summary = re.search(r"^ ?(\d+) FAILED TEST", text, re.M)
-            failed = int(summary.group(1)) if summary else failed
-            if test["result"] not in ("OK", "SKIP"):
-                cases = failed_cases(text)
-                tally.failures += [f"{test['name']}: {case}" for case in cases] or [test["name"]]
-            if test["result"] in ("SKIP",):
-                skipped = max(skipped, 1)
-            elif test["result"] != "OK" and failed == 0:
-                failed = 1
-            elif test["result"] == "OK" and passed + skipped == 0:
-                passed = 1      # a plain program: its exit status is the check
-            tally.add(Tally(passed, failed, skipped))
-    return tally
-
-
-OUTCOMES = ("started", "passed", "skipped", "failed")       # of set-up, test and end the worst counts
-
-
-def read_outcomes(path):
-    """What tools/pytest_outcomes.py wrote: all tests that were found, {test: outcome}, reasons of skips."""
-    found, outcomes, reasons = [], {}, []
-    with open(path, encoding="utf-8") as f:
-        for row in map(json.loads, f):
-            if "tests" in row:
-                found = row["tests"]
-                continue
-            before = outcomes.get(row["test"], "started")
-            outcomes[row["test"]] = max(before, row["outcome"], key=OUTCOMES.index)
-            if row.get("reason"):
-                reasons.append(f"{row['test'].rpartition('::')[2]}: {row['reason']}")
-    return found, outcomes, reasons
-
-
-def print_slowest(path):
-    with open(path, encoding="utf-8") as f:
-        rows = [row for row in map(json.loads, f) if row.get("seconds", 0) >= SLOW_SECONDS]
-    for row in sorted(rows, key=lambda row: -row["seconds"])[:SLOW_TESTS]:
-        print(f"slow: {row['seconds']:.0f} s {row['test']}")
-
-
-def count_pytest(path):
-    print_slowest(path)
-    found, outcomes, reasons = read_outcomes(path)
-    tally = Tally(reasons=reasons)
-    for test, outcome in outcomes.items():
-        tally.passed += outcome == "passed"
-        tally.skipped += outcome == "skipped"
-        if outcome in ("failed", "started"):
-            tally.failed += 1
-            tally.failures.append(test if outcome == "failed" else f"{test}: it had not ended")
-    left = [test for test in found if test not in outcomes]
-    if left:
-        tally.failed += 1
-        tally.failures.append(f"{len(left)} tests did not begin, the first is {left[0]}")
-    return tally
-
-
-def count_file(path):
-    """What our own runners write: {"passed": 1, "failed": 0, "skipped": 0, "reasons": [], "failures": []}."""
-    with open(path, encoding="utf-8") as f:
-        return Tally(**json.load(f))
-
+# ---- layers ----
 
 def pytest_layer(folder, *marked):
-    def command(args, out):
-        extra = [*marked, *(args.pytest_args.split() if args.pytest_args else [])]
-        return ["/usr/bin/python3", os.path.join(HERE, "pytest_outcomes.py"), out, *PYTEST_WORDS, "-ra", folder,
-                *extra]
+    def command(args, out, test=None):
+        what = [test] if test else [folder, *marked, *args.pytest_args.split()]
+        return ["/usr/bin/python3", os.path.join(HERE, "pytest_outcomes.py"), out, *PYTEST_WORDS, *what]
     return command
 
 
@@ -143,12 +57,12 @@ def fuzz(args, out):
     return ["/usr/bin/python3", "tests/fuzz/run", "--seconds", str(args.fuzz_seconds), "--tally", out, *target]
 
 
-def vm(args, out):
-    kernels = args.kernels.split()
+def vm(args, out, kernel=None):
+    kernels = [kernel] if kernel else args.kernels.split()
     return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *kernels]
 
 
-def truth(args, out):
+def truth(args, out, _part=None):
     return ["/usr/bin/python3", "tests/truth/run", "--sonde", f"{args.build}/sonde", "--tally", out,
             "--events", str(args.events)]
 
@@ -157,31 +71,47 @@ def lint(_args, out):
     return ["/usr/bin/python3", "tools/lint/run", "--tally", out]
 
 
-# name: command, result file (None: where the command was told to), reader, limit in seconds beyond which it hangs
+# name: command, reader of its result
 LAYERS = {
-    "lint": (lint, count_file, 600),
-    "unit": (unit, count_cmocka, 300),
-    "golden": (golden, count_file, 120),
-    "docs": (pytest_layer("tests/docs"), count_pytest, 2400),
-    "ui": (pytest_layer("tests/ui"), count_pytest, 2400),
-    "fuzz": (fuzz, count_file, 2400),
-    "vm": (vm, count_file, 2400),
-    "replay": (pytest_layer("tests/e2e", "-m", "replay"), count_pytest, 1800),
-    "e2e": (pytest_layer("tests/e2e", "-m", "not replay"), count_pytest, 3600),
-    "truth": (truth, count_file, 900),
+    "lint": (lint, count_file),
+    "unit": (unit, count_cmocka),
+    "golden": (golden, count_file),
+    "docs": (pytest_layer("tests/docs"), count_pytest),
+    "ui": (pytest_layer("tests/ui"), count_pytest),
+    "fuzz": (fuzz, count_file),
+    "vm": (vm, count_file),
+    "replay": (pytest_layer("tests/e2e", "-m", "replay"), count_pytest),
+    "e2e": (pytest_layer("tests/e2e", "-m", "not replay"), count_pytest),
+    "truth": (truth, count_file),
+}
+# Programs at work: what else the machine does can make a test of them fail. Each command takes one part.
+LIVE = ("docs", "ui", "vm", "replay", "e2e", "truth")
+
+# Layers that only compute, in two rows: those of one process each, and those that use every CPU. They run at a low
+# priority beside one that mostly waits.
+ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "vm"))
+BESIDE = ("e2e",)
+
+# Compile the Go programs of a layer, and fetch servers, while layers before it run.
+AHEAD = {
+    "e2e": ["tests/workloads/go/gotree.py", "prepare"],
+    "truth": ["tests/truth/run", "--prepare"],
 }
 
+
+# ---- processes ----
+
 PR_SET_PDEATHSIG = 1    # include/uapi/linux/prctl.h
-BESIDE_NICE = 10        # a tenth of the weight of what runs at 0: nothing starves
+BESIDE_NICE = 5         # a third of the weight of what runs at 0
 
 
-def weigh_session():
-    """Of a child that is about to run: CPU time goes to sessions first (sched(7), autogroup), so that the nice value
-    of a process counts against other sessions only when its session has the same one.
+def weigh_session(pid="self", nice=None):
+    """CPU time goes to sessions first (sched(7), autogroup): the nice value of a process counts against other
+    sessions only when its session has the same one.
     """
     try:
-        with open("/proc/self/autogroup", "w", encoding="ascii") as f:
-            f.write(str(os.nice(0)))
+        with open(f"/proc/{pid}/autogroup", "w", encoding="ascii") as f:
+            f.write(str(os.nice(0) if nice is None else nice))
     except OSError:
         pass        # a kernel without them: nice values of processes count
 
@@ -198,24 +128,43 @@ def start_session(command, begin=weigh_session, **options):
     return subprocess.Popen(command, start_new_session=True, preexec_fn=begin, **options)
 
 
-def run(command, limit, env):
-    """Exit status; the whole process group is ended at the limit."""
-    child = start_session(command, cwd=ROOT, env=env)
+def start(command, args, **options):
+    """In a session of its own; what runs beside others stays in that session, whose weight changes at the end."""
+    if args.tallies:
+        return subprocess.Popen(command, process_group=0, **options)
+    return start_session(command, **options)
+
+
+def end(child):
+    """Interrupts it, so that fixtures clean up, and kills what is left of its group."""
+    child.send_signal(signal.SIGINT)
     try:
-        return child.wait(timeout=limit)
+        child.wait(timeout=END_S)
     except subprocess.TimeoutExpired:
-        print(f"check: stopped after {limit} s", flush=True)
-    except KeyboardInterrupt:
-        print("check: interrupted", flush=True)
-        os.killpg(child.pid, signal.SIGTERM)
-        raise
-    os.killpg(child.pid, signal.SIGTERM)
+        pass
     try:
-        child.wait(timeout=10)
-    except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
-    return 124
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
+def run(command, args, too_long=lambda: ""):
+    """(exit status, why it was ended or "")"""
+    child, why = start(command, args, cwd=ROOT, env=environment(args)), ""
+    while not why:
+        try:
+            return child.wait(timeout=0.5), ""
+        except subprocess.TimeoutExpired:
+            out_of_time = f"stopped: the whole run is limited to {args.minutes} minutes"
+            why = out_of_time if time.monotonic() > args.until else too_long()
+        except KeyboardInterrupt:
+            print("check: interrupted", flush=True)
+            os.killpg(child.pid, signal.SIGTERM)
+            raise
+    end(child)
+    print(f"check: {why}", flush=True)
+    return 124, why
 
 
 def environment(args):
@@ -228,36 +177,102 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def run_layer(name, args):
-    make_command, read, limit = LAYERS[name]
+class Watch:
+    """Says when the test that a run of pytest is at takes longer than its limit."""
+
+    def __init__(self, out, slower, building=lambda: False):
+        self.out, self.slower, self.building = out, slower, building
+        self.offset, self.limits, self.test, self.since, self.limit = 0, {}, "", 0, 0
+
+    def read(self):
+        if not os.path.exists(self.out):
+            return
+        with open(self.out, "rb") as f:
+            f.seek(self.offset)
+            whole = f.read().rpartition(b"\n")[0]
+        self.offset += len(whole) + 1 if whole else 0
+        for row in map(json.loads, whole.splitlines()):
+            self.limits.update(row.get("limits", {}))
+            if "phase" in row:
+                self.test, self.since = row["test"], row["at"]
+                self.limit = self.limits.get(self.test, TEST_LIMIT_S)
+                if row["phase"] == "setup":
+                    self.limit = max(self.limit, SETUP_LIMIT_S)
+
+    def __call__(self):
+        self.read()
+        if self.building():
+            self.since = time.monotonic()       # it may wait for the program that is built
+        over = self.test and time.monotonic() - self.since > self.limit * self.slower
+        return f"{self.test} ended after {self.limit * self.slower} s" if over else ""
+
+    def blame(self, why):
+        """Notes in the outcomes that the test failed, once its pytest is gone."""
+        with open(self.out, "a", encoding="utf-8") as f:
+            f.write(json.dumps({"test": self.test, "outcome": "failed", "reason": why}) + "\n")
+        self.test = ""
+
+
+def run_pytest(command, out, args):
+    """Goes on behind a test that hung or ended pytest. Exit status of the last run."""
+    watch = Watch(out, BESIDE_SLOWER if args.tallies else 1, args.building)
+    while True:
+        before = watch.offset
+        status, why = run(command, args, watch)
+        watch.read()
+        if time.monotonic() > args.until:
+            return status
+        if why:
+            watch.blame("hung: " + why.partition(" ")[2])
+        elif status in (0, 1, 2, 5) or watch.offset == before:
+            return status       # it came to its end, or nowhere
+
+
+# ---- a run ----
+
+def result_path(name, args):
     folder = os.path.join(args.build, "check")
     os.makedirs(folder, exist_ok=True)
     out = os.path.join(folder, name)
     result = os.path.join(args.build, "meson-logs", "testlog.json") if name == "unit" else out
     if os.path.exists(result):
         os.unlink(result)
-    print(f"\n== {name}", flush=True)
-    started, cpu = time.monotonic(), cpu_seconds()
-    status = run(make_command(args, out), limit, environment(args))
+    return out, result
+
+
+def tally_of(name, args, *part):
+    """Runs a layer, or one part of it."""
+    make_command, read = LAYERS[name]
+    out, result = result_path(name + "-again" if part else name, args)
+    command, began = make_command(args, out, *part), time.monotonic()
+    if began > args.until:
+        return Tally.failed_whole(f"did not begin within {args.minutes} minutes")
+    if read == count_pytest:
+        status, why = run_pytest(command, out, args), ""
+    else:
+        status, why = run(command, args, lambda: f"{name} ended after {COMMAND_LIMIT_S} s"
+                          if time.monotonic() - began > COMMAND_LIMIT_S else "")
     try:
         tally = read(result)
     except (OSError, ValueError, KeyError, TypeError) as e:
-        tally = Tally(failed=1, failures=[f"no readable result: {e}"])
+        tally = Tally.failed_whole(why or f"no readable result: {e}")
     if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
-        tally.failures = [f"exit status {status}, {tally}: counted as a failure"]
-        tally.failed = 1
+        tally.fail("", f"exit status {status}, {tally}: counted as a failure")
+    if read == count_pytest and os.path.exists(out) and not part:
+        for seconds, cpu, test in slowest(out, SLOW_SECONDS, SLOW_TESTS):
+            print(f"slow: {seconds:.0f} s, {cpu:.0f} s of CPU time: {test}")
+    return tally
+
+
+def run_layer(name, args):
+    print(f"\n== {name}", flush=True)
+    started, cpu = time.monotonic(), cpu_seconds()
+    tally = tally_of(name, args)
     for reason in tally.reasons:
         print(f"skipped: {name}: {reason}")
     print(f"== {name}: {tally} ({time.monotonic() - started:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU time)",
           flush=True)
     return tally
-
-
-# Compile the Go programs of a layer, and fetch servers, while layers before it run.
-AHEAD = {
-    "e2e": ["tests/workloads/go/gotree.py", "prepare"],
-    "truth": ["tests/truth/run", "--prepare"],
-}
 
 
 def prepare(args):
@@ -267,12 +282,6 @@ def prepare(args):
             for name in args.layer if name in AHEAD and len(args.layer) > 1}
 
 
-# Layers that only compute, in two rows: those of one process each, and those that use every CPU. They run at a low
-# priority beside one that mostly waits.
-ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "vm"))
-BESIDE = ("e2e",)
-
-
 class Aside:
     """A row of ASIDE in a run of this program of its own; what it prints comes in one piece at its end."""
 
@@ -280,11 +289,11 @@ class Aside:
         folder = os.path.join(args.build, "check")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, f"aside-{names[0]}")
-        self.log, self.results = path + ".log", path
+        self.log, self.results, self.names = path + ".log", path, names
         command = ["/usr/bin/python3", os.path.abspath(__file__), "--build", args.build,
                    "--fuzz-seconds", str(args.fuzz_seconds), "--fuzz-target", args.fuzz_target,
-                   "--kernels", args.kernels, "--tallies", self.results, *names]
-        self.names = names
+                   "--kernels", args.kernels, "--until", str(args.until), "--minutes", str(args.minutes),
+                   "--tallies", self.results, *names]
         with open(self.log, "w", encoding="utf-8") as log:
             self.child = start_session(command, begin_beside, cwd=ROOT, stdout=log, stderr=log)
 
@@ -297,7 +306,7 @@ class Aside:
             with open(self.results, encoding="utf-8") as f:
                 return {name: Tally(**tally) for name, tally in json.load(f).items()}
         except (OSError, ValueError, TypeError) as e:
-            return {name: Tally(failed=1, failures=[f"no readable result: {e}"]) for name in self.names}
+            return {name: Tally.failed_whole(f"no readable result: {e}") for name in self.names}
 
     def kill(self):
         if self.child.poll() is None:
@@ -314,12 +323,17 @@ def run_layers(args):
         for name in args.layer:
             if name in aside:
                 continue
+            args.building = lambda: False
             if name in BESIDE:
                 running = [Aside(row, args) for row in rows if row]
-            if name in ahead and name not in BESIDE:
-                ahead[name].wait()      # tests of e2e build what they need, one at a time
+                if name in ahead:       # its tests build what they need, one at a time
+                    args.building = lambda child=ahead[name]: child.poll() is None
+            elif name in ahead:
+                ahead[name].wait()
             tallies[name] = run_layer(name, args)
             if name in BESIDE:
+                for one in running:
+                    weigh_session(one.child.pid, 0)     # nothing is left to give way to
                 for one in running:
                     tallies.update(one.end())
     except KeyboardInterrupt:
@@ -329,39 +343,93 @@ def run_layers(args):
     return {name: tallies[name] for name in args.layer}
 
 
+def again(tallies, args):
+    """Runs what failed of live layers alone. [(layer, part, tries)] of what passed then."""
+    todo = [(name, part) for name in LIVE if name in tallies for part in tallies[name].failed_parts()]
+    if len(todo) > MOST_AGAIN or any(part == REST for _, part in todo) or len(args.layer) == 1:
+        return []
+    flaky = []
+    for name, part in todo:
+        for tries in range(2, TRIES + 2):
+            if time.monotonic() > args.until:
+                return flaky
+            print(f"\n== {name}: {part or 'all'} again, try {tries}", flush=True)
+            tally = tally_of(name, args, part)
+            if tally.failed == 0:
+                flaky.append((name, part, tries))
+                tallies[name].replace(part, tally.parts)
+                break
+    return flaky
+
+
+def excuse(tallies):
+    """Counts failures of tests in quarantine as skipped. [(layer, part, row)]"""
+    rows, found = quarantined(), []
+    for name, tally in tallies.items():
+        for part in tally.failed_parts():
+            key = part if "::" in part else f"{name}: {part}"
+            if key in rows:
+                tally.replace(part, {part: (0, 0, 1)})
+                found.append((name, part, rows[key]))
+    return found
+
+
+def report(tallies, flaky, excused, started):
+    """The closing lines. Number of failures."""
+    print()
+    total = Tally()
+    for name, tally in tallies.items():
+        total.parts[name] = [tally.passed, tally.failed, tally.skipped]
+        if len(tallies) > 1:
+            print(f"{name:8} {tally}")
+    for name, part, tries in flaky:
+        print(f"flaky: {name}: {part or 'all'} ({tries} tries)")
+    for name, part, (date, seen, todo) in excused:
+        print(f"quarantined: {name}: {part} (since {date}: {seen}; {todo})")
+    for name, tally in tallies.items():
+        for line in tally.lines():
+            print(f"failed: {name}: {line}")
+    print(f"time     {time.monotonic() - started:.0f} s")
+    print(total, flush=True)
+    return total.failed
+
+
+def build(args):
+    """Whether all that the layers run is there."""
+    done = subprocess.run(["tools/build.sh", args.build, "all"], cwd=ROOT, check=False)
+    return done.returncode == 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
+    parser.add_argument("--make", action="store_true", help="build first; what does not build is a failure")
     parser.add_argument("--fuzz-seconds", type=int, default=100)
     parser.add_argument("--fuzz-target", default="")
     parser.add_argument("--pytest-args", default="")
     parser.add_argument("--kernels", default="")
     parser.add_argument("--events", type=int, default=50_000)
-    parser.add_argument("--tallies", help="file for what each layer did, as JSON")
+    parser.add_argument("--minutes", type=int, default=68, help="after which everything ends")
+    parser.add_argument("--until", type=float, help="the same as a time of the monotonic clock")
+    parser.add_argument("--tallies", help="file for what each layer did, as JSON: of a run beside others")
     parser.add_argument("layer", nargs="+", choices=list(LAYERS))
     args = parser.parse_args()
-    args.build = os.path.abspath(args.build)
+    args.build, args.building = os.path.abspath(args.build), lambda: False
     # Tests end programs by SIGINT, which a shell that runs this in the background has them ignore.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
+    args.until = args.until or started + args.minutes * 60
+    if args.make and not build(args):
+        return 1 if report({"build": Tally.failed_whole("it does not build: nothing ran")}, [], [], started) else 0
     tallies = run_layers(args)
-    total = Tally()
-    print()
-    for name, tally in tallies.items():
-        total.add(tally)
-        if len(tallies) > 1:
-            print(f"{name:8} {tally}")
-    for name, tally in tallies.items():
-        for what in tally.failures:
-            print(f"failed: {name}: {what}")
     if args.tallies:
         with open(args.tallies, "w", encoding="utf-8") as f:
             json.dump({name: vars(tally) for name, tally in tallies.items()}, f)
         return 0
-    print(f"time     {time.monotonic() - started:.0f} s")
-    print(total, flush=True)
-    return 1 if total.failed else 0
+    args.building = lambda: False
+    flaky = again(tallies, args)
+    return 1 if report(tallies, flaky, excuse(tallies), started) else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each lint check finds what it is for, and leaves alone what is right."""
+import datetime
 import hashlib
 import os
 import runpy
@@ -17,11 +18,16 @@ TC = 'SEC("tc")\nint p(struct __sk_buff *skb)\n{{\n\treturn {};\n}}\n'
 HUGE = "int f(void)\n{\n" + "\tg();\n" * 170 + "\treturn 0;\n}\n"
 with open(os.path.join(ROOT, "tools/vendor-web.py"), encoding="utf-8") as tool:
     VENDOR = tool.read()
+TODAY = datetime.date.today().isoformat()
 TYPES = '{"compilerOptions": {"strict": true, "noEmit": true, "types": []}, "include": ["src"]}'
 SUMS = '{"x": {"folder": "web/vendor/x", "version": "1", "sums": {"a.js": "%s"}}}'
 
 # check, {path: text}, what must be said
 BAD = [
+    ("quarantine", {"tests/quarantine.tsv": "a.py::b\t2020-01-01\tlate\tmend\n"}, "days old, the limit is 21"),
+    ("quarantine", {"tests/quarantine.tsv": "a.py::b\tlate\n"}, "other than the four columns"),
+    ("quarantine", {"tests/quarantine.tsv": f"vm: 6.1\t{TODAY}\tlate\tmend\n" * 11}, "11 rows, the limit is 10"),
+    ("quarantine", {"tests/quarantine.tsv": f"a.py::b\t{TODAY}\tlate\tmend\n"}, "a.py, which is no file"),
     ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/versions.json": SUMS % "0",
                   "web/vendor/x/a.js": "f()\n"}, "a.js is not the file of x 1"),
     ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/versions.json": "{}", "web/vendor/y/b.js": "f()\n"},
@@ -89,6 +95,7 @@ BAD = [
 ]
 
 GOOD = [
+    ("quarantine", {"tests/quarantine.tsv": f"# none\nvm: 6.1\t{TODAY}\tlate\tmend\n"}),
     ("deps", {"src/sinks/a.c": C + '#include <stdio.h>\n#include "event/event.h"\n#include "sinks/b.h"\n'}),
     ("deps", {"src/cmd/a.c": C + '#include "pipeline/pipeline.h"\n#include "probe/env.h"\n'}),
     ("phrases", {"src/base/a.c": C + "/* in sync again */\n"}),
