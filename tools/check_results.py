@@ -117,7 +117,7 @@ def count_file(path):
     """
     with open(path, encoding="utf-8") as f:
         did = json.load(f)
-    parts = did.get("parts") or {"": (did["passed"], did["failed"], did["skipped"])}
+    parts = did.get("parts") or {"": (did["passed"], did["failed"], did.get("skipped", 0))}
     failures = [(part, why) if part in parts else ("", what)
                 for what in did.get("failures", ()) for part, _, why in [what.partition(": ")]]
     return Tally(parts, did.get("reasons", ()), failures)

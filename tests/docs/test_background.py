@@ -30,7 +30,7 @@ LAYER = """
 import sys
 sys.path.insert(0, "tools")
 import check
-check.LAYERS = {"lint": (lambda args, out: [sys.executable, "-c", PROGRAM.format(out=out)], check.count_file, 60)}
+check.LAYERS = {"lint": (lambda args, out: [sys.executable, "-c", PROGRAM.format(out=out)], check.count_file)}
 sys.argv = ["check.py", "--build", sys.argv[1], "lint"]
 sys.exit(check.main())
 """

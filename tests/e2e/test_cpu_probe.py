@@ -249,7 +249,8 @@ def test_sleeping_is_measured(profile, work):
     job.run()
     events = one.finish()
     blocks = [ev for ev in job.of(events, "cpu.block") if ev["state"] == "sleeping"]
-    assert total(blocks, "value") == pytest.approx(job.told, rel=0.01)
+    # Its clock also counts what other programs took from it between the sleep and the look at the clock.
+    assert total(blocks, "value") <= 1.01 * job.told <= 1.02 * total(job.of(events, "cpu.block"), "value")
     assert all(1900000 <= ev["value"] - ev["wait"] for ev in blocks)
     # Of a few switches in a thousand the kernel tells nothing: where a return is missing there is no kernel stack;
     # where the next leave is missing too, it is the stack of that one.
