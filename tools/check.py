@@ -21,11 +21,10 @@ import subprocess
 import sys
 import time
 
-from check_results import REST, Tally, count_cmocka, count_file, count_pytest, quarantined, slowest
+from check_results import REST, Tally, count_cmocka, count_file, count_pytest, quarantined
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-SLOW_SECONDS, SLOW_TESTS = 5, 10        # what is worth a look when the run gets too long
 TEST_LIMIT_S = 120
 SETUP_LIMIT_S = 600                     # of fixtures: they build programs
 COMMAND_LIMIT_S = 2700                  # of a layer whose tests have limits of their own, or that is one test
@@ -258,9 +257,6 @@ def tally_of(name, args, *part):
         tally = Tally.failed_whole(why or f"no readable result: {e}")
     if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
         tally.fail("", f"exit status {status}, {tally}: counted as a failure")
-    if read == count_pytest and os.path.exists(out) and not part:
-        for seconds, cpu, test in slowest(out, SLOW_SECONDS, SLOW_TESTS):
-            print(f"slow: {seconds:.0f} s, {cpu:.0f} s of CPU time: {test}")
     return tally
 
 
@@ -378,6 +374,9 @@ def report(tallies, flaky, excused, started):
     """The closing lines. Number of failures."""
     print()
     total = Tally()
+    for name, tally in tallies.items():
+        for line in tally.slow:
+            print(f"slow: {name}: {line}")
     for name, tally in tallies.items():
         total.parts[name] = [tally.passed, tally.failed, tally.skipped]
         if len(tallies) > 1:

@@ -13,10 +13,11 @@ REST = "(not begun)"        # the part for tests that never ran
 
 
 class Tally:
-    def __init__(self, parts=None, reasons=(), failures=()):
+    def __init__(self, parts=None, reasons=(), failures=(), slow=()):
         self.parts = {name: list(counts) for name, counts in (parts or {}).items()}   # name: passed, failed, skipped
         self.reasons = list(reasons)                                # why something was skipped, a line each
         self.failures = [tuple(failure) for failure in failures]    # (part, what failed there or "")
+        self.slow = list(slow)                                      # its slowest tests, a line each
 
     @classmethod
     def failed_whole(cls, why):
@@ -78,6 +79,7 @@ def count_cmocka(path):
     return tally
 
 
+SLOW_S, SLOW_TESTS = 5, 10      # what is worth a look when the run gets too long
 OUTCOMES = ("started", "passed", "skipped", "failed")       # of set-up, test and end the worst counts
 
 
@@ -88,7 +90,7 @@ def rows_of(path):
 
 def count_pytest(path):
     """What tools/pytest_outcomes.py wrote."""
-    found, outcomes, reasons = [], {}, {}
+    found, outcomes, reasons, took = [], {}, {}, []
     for row in rows_of(path):
         if "tests" in row:
             found = found or row["tests"]       # a run that goes on after a death names those that were left
@@ -97,7 +99,11 @@ def count_pytest(path):
             outcomes[row["test"]] = max(before, row["outcome"], key=OUTCOMES.index)
             if row.get("reason"):
                 reasons[row["test"]] = row["reason"]
+            if row.get("seconds", 0) >= SLOW_S:
+                took.append((row["seconds"], row["cpu"], row["test"]))
     tally = Tally({test: (0, 0, 0) for test in outcomes})
+    tally.slow = [f"{seconds:.0f} s, {cpu:.0f} s of CPU time: {test}"
+                  for seconds, cpu, test in sorted(took, reverse=True)[:SLOW_TESTS]]
     for test, outcome in outcomes.items():
         if outcome in ("failed", "started"):
             tally.fail(test, reasons.get(test, "") if outcome == "failed" else "it had not ended")
@@ -121,12 +127,6 @@ def count_file(path):
     failures = [(part, why) if part in parts else ("", what)
                 for what in did.get("failures", ()) for part, _, why in [what.partition(": ")]]
     return Tally(parts, did.get("reasons", ()), failures)
-
-
-def slowest(path, least_s, most):
-    """[(seconds, CPU seconds, test)] of a layer of pytest."""
-    rows = [row for row in rows_of(path) if row.get("seconds", 0) >= least_s]
-    return sorted(((row["seconds"], row["cpu"], row["test"]) for row in rows), reverse=True)[:most]
 
 
 def quarantined():
