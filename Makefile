@@ -21,7 +21,7 @@ run: configure ## set up, build, then show this host's packets and drops live un
 
 check: test-setup configure ## set up, build, run every test layer; last line: N passed, N failed, N skipped
 	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz vm replay e2e truth
-quick: all ## lint, unit and golden tests: what to run before each commit
+quick: quick-setup all ## lint, unit and golden tests: what to run before each commit
 	@$(CHECK) lint unit golden
 dev: ## install the git hook that checks format and lint of each commit
 	@tools/pre-commit --install
@@ -85,8 +85,8 @@ configure:
 	@tools/setup.sh build
 	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX) -Dlibdir=$$(tools/libdir.sh $(PREFIX))
 
-test-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
-	@tools/setup.sh build test
+%-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
+	@tools/setup.sh build $*
 	@if grep -qs '#undef' $(B)/test-packages.h; then meson setup --reconfigure $(B) >/dev/null; fi
 
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)

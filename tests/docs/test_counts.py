@@ -162,6 +162,17 @@ def test_a_layer_that_dies_or_says_nothing_fails(checked, script):
     assert out.count("failed: lint: ") == 1
 
 
+def test_unit_tests_that_were_not_built_are_a_failure(checked, tmp_path):
+    (tmp_path / "build").mkdir()
+    for has, failed in ("#define HAVE_CMOCKA\n", 0), ("#undef HAVE_CMOCKA\n#undef HAVE_JSON_C\n", 2):
+        (tmp_path / "build" / "test-packages.h").write_text(has)
+        status, out = checked(layers={"unit": "mkdir -p build/meson-logs; " + PASSES.replace(
+            "$OUT", "build/meson-logs/testlog.json")})
+        assert out.endswith(f"2 passed, {failed} failed, 0 skipped\n") and status == bool(failed)
+        assert out.count("failed: unit: configured without ") == failed
+    assert "configured without cmocka, whose tests are missing (tools/setup.sh quick)" in out
+
+
 def test_a_layer_that_hangs_is_ended(checked, monkeypatch):
     monkeypatch.setattr(check, "COMMAND_LIMIT_S", 1)
     status, out = checked(layers={"lint": "sleep 60"})
