@@ -62,8 +62,8 @@ asan: test-setup ## unit and golden tests under address and undefined sanitizers
 	@ninja -C build-asan && $(PYTHON) tools/check.py --build build-asan unit golden
 rpc-newest: test-setup all ## nightly: live tests of calls with the newest Go and gRPC (Debian's sid), every build
 	@SONDE_GO_SUITES=sid SONDE_GO_BUILDS=all $(CHECK) --pytest-args='-k rpc' e2e
-fresh: ## prove `make run`, `make check` and `make install` in a new minimal Debian root
-	@tools/setup.sh fresh && tests/fresh/run
+fresh: ## prove run, check, install and uninstall in new minimal roots of Debian 12 and 13 (SUITES=trixie)
+	@tools/setup.sh fresh && tests/fresh/run $(if $(SUITES),--suites $(SUITES))
 deb: ## Debian packages of the tree at HEAD, in build-deb
 	@tools/setup.sh build package && tools/deb.sh build-deb
 release: ## what a release consists of, in build-release: source, packages, SPDX bill of materials, sums

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From a clone to a binary: lists of packages, package sources, what is configured and what is built."""
+import argparse
+import importlib.machinery
+import importlib.util
 import os
 import re
 import shutil
@@ -122,6 +125,28 @@ def test_quick_takes_the_packages_of_its_tests_or_says_what_is_missing(release):
     assert "install: libcmocka-dev" in said and not log
     rule = subprocess.run(["make", "-n", "quick"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert rule.index("tools/setup.sh build quick") < rule.index("tools/build.sh") < rule.index("tools/check.py")
+
+
+# ---- both releases from nothing ----
+
+def test_fresh_proves_each_release_that_readme_names(monkeypatch, tmp_path):
+    """One that fails, or cannot be set up, hides no other."""
+    loader = importlib.machinery.SourceFileLoader("fresh", os.path.join(ROOT, "tests", "fresh", "run"))
+    fresh = importlib.util.module_from_spec(importlib.util.spec_from_loader("fresh", loader))
+    loader.exec_module(fresh)
+    named = {"12": "bookworm", "13": "trixie"}
+    assert fresh.SUITES.split(",") == [named[number] for number in sorted(set(re.findall(
+        r"Debian (1\d)", read("README.md"))))]
+    asked = []
+
+    def prove(suite, _folder, _args):
+        asked.append(suite)
+        if suite == "bookworm":
+            raise subprocess.CalledProcessError(1, "debootstrap")
+        return True
+    monkeypatch.setattr(fresh, "prove", prove)
+    passed = fresh.prove_all(argparse.Namespace(suites=fresh.SUITES, folder=str(tmp_path)))
+    assert asked == ["bookworm", "trixie"] and passed == {"bookworm": False, "trixie": True}
 
 
 # ---- configuring and building ----
