@@ -27,8 +27,8 @@ TEST="libclang-rt-dev python3-pytest python3-scapy
 # read.
 PEERS='sysdig bpfcc-tools gdb memcached nats-server php-fpm clickhouse-server
 	chromium fonts-dejavu-core node-typescript'
-# sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm: servers whose calls
-# are counted. clickhouse-server: a database that rows are sent to and read back from. chromium runs the page,
+# sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm: servers whose
+# calls are counted. clickhouse-server: a database that rows are sent to and read back from. chromium runs the page,
 # node-typescript checks its types. Packages of servers, and prometheus, start a service where init does so.
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
