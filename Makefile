@@ -21,7 +21,7 @@ run: configure ## set up, build, then show this host's packets and drops live un
 
 check: test-setup configure ## set up, build, run every test layer; last line: N passed, N failed, N skipped
 	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz vm replay e2e truth
-quick: all ## lint, unit and golden tests: what to run before each commit
+quick: quick-setup all ## lint, unit and golden tests: what to run before each commit
 	@$(CHECK) lint unit golden
 dev: ## install the git hook that checks format and lint of each commit
 	@tools/pre-commit --install
@@ -62,8 +62,8 @@ asan: test-setup ## unit and golden tests under address and undefined sanitizers
 	@ninja -C build-asan && $(PYTHON) tools/check.py --build build-asan unit golden
 rpc-newest: test-setup all ## nightly: live tests of calls with the newest Go and gRPC (Debian's sid), every build
 	@SONDE_GO_SUITES=sid SONDE_GO_BUILDS=all $(CHECK) --pytest-args='-k rpc' e2e
-fresh: ## prove `make run`, `make check` and `make install` in a new minimal Debian root
-	@tools/setup.sh fresh && tests/fresh/run
+fresh: ## prove run, check, install and uninstall in new minimal roots of Debian 12 and 13 (SUITES=trixie)
+	@tools/setup.sh fresh && tests/fresh/run $(if $(SUITES),--suites $(SUITES))
 deb: ## Debian packages of the tree at HEAD, in build-deb
 	@tools/setup.sh build package && tools/deb.sh build-deb
 release: ## what a release consists of, in build-release: source, packages, SPDX bill of materials, sums
@@ -85,8 +85,8 @@ configure:
 	@tools/setup.sh build
 	@test -f $(B)/build.ninja || meson setup $(B) -Dprefix=$(PREFIX) -Dlibdir=$$(tools/libdir.sh $(PREFIX))
 
-test-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
-	@tools/setup.sh build test
+%-setup: # a folder configured before the test packages came lacks some tests; what is compiled stays
+	@tools/setup.sh build $*
 	@if grep -qs '#undef' $(B)/test-packages.h; then meson setup --reconfigure $(B) >/dev/null; fi
 
 .PHONY: $(shell sed -n 's/^\([a-z][a-z0-9-]*\):.*/\1/p' Makefile)

@@ -15,6 +15,7 @@ import argparse
 import ctypes
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -239,6 +240,15 @@ def result_path(name, args):
     return out, result
 
 
+def unbuilt(args):
+    """Libraries that unit tests need and the build folder was configured without (meson.build)."""
+    try:
+        with open(os.path.join(args.build, "test-packages.h"), encoding="utf-8") as f:
+            return re.findall(r"#undef HAVE_(\w+)", f.read())
+    except OSError:
+        return []
+
+
 def tally_of(name, args, *part):
     """Runs a layer, or one part of it."""
     make_command, read = LAYERS[name]
@@ -257,6 +267,8 @@ def tally_of(name, args, *part):
         tally = Tally.failed_whole(why or f"no readable result: {e}")
     if tally.failed == 0 and (status != 0 or tally.passed + tally.skipped == 0):
         tally.fail("", f"exit status {status}, {tally}: counted as a failure")
+    for library in unbuilt(args) if name == "unit" else ():
+        tally.fail("", f"configured without {library.lower()}, whose tests are missing (tools/setup.sh quick)")
     return tally
 
 

@@ -86,11 +86,13 @@ static int take_code(struct filter_code *c, struct cursor *from, uint32_t n)
 	return libpcap_valid(c->insns, n) ? 0 : -EBADMSG;
 }
 
+#define RANGE_END "' is not a valid port"	/* libpcap 1.10.5: 'ssh' of "portrange ssh-domain" */
+
 /* True for "unknown host 'x'" and the like: names that pktfilter_resolve() replaces. */
 static bool is_name(const char *msg)
 {
 	return strstr(msg, "unknown host '") || strstr(msg, "unknown network '") || strstr(msg, "unknown port '") ||
-	       strstr(msg, "unknown port in range '") || strstr(msg, "unknown ip proto '");
+	       strstr(msg, "unknown port in range '") || strstr(msg, RANGE_END) || strstr(msg, "unknown ip proto '");
 }
 
 static int take_answer(struct pktfilter *f, const char *bytes, size_t len, struct err *err)
@@ -236,18 +238,39 @@ static const struct {
 	{ "unknown network '", put_network }, { "unknown ip proto '", put_proto },
 };
 
-/* Resolves the name in libpcap's error @msg: its number to @out, the name to @ret_name. */
-static int resolve(const char *msg, char *ret_name, size_t cap, struct buf *out)
+static bool is_word_char(char c)
 {
+	return isalnum((unsigned char)c) || (c && strchr("._-", c));
+}
+
+/* Extends the port name @name to the port range of @text that begins or ends with it. False if there is none. */
+static bool extend_to_range(const char *text, char *name, size_t cap)
+{
+	size_t len = strlen(name);
+
+	for (size_t n; *text; text += n + !n) {
+		for (n = 0; is_word_char(text[n]); n++)
+			;
+		if (n <= len + 1 || n >= cap)
+			continue;
+		if ((!strncmp(text, name, len) && text[len] == '-') ||
+		    (!strncmp(text + n - len, name, len) && text[n - len - 1] == '-')) {
+			snprintf(name, cap, "%.*s", (int)n, text);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Resolves the name in libpcap's error @msg about @text: its number to @out, the name to @ret_name. */
+static int resolve(const char *msg, const char *text, char *ret_name, size_t cap, struct buf *out)
+{
+	if (strstr(msg, RANGE_END) && quoted(msg, "'", ret_name, cap))
+		return extend_to_range(text, ret_name, cap) ? put_range(ret_name, out) : -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (quoted(msg, kinds[i].before, ret_name, cap))
 			return kinds[i].put(ret_name, out);
 	return -ENOENT;
-}
-
-static bool is_word_char(char c)
-{
-	return isalnum((unsigned char)c) || (c && strchr("._-", c));
 }
 
 /* Replaces each whole word @name of @text by @by. False if there is none. */
@@ -291,7 +314,7 @@ int pktfilter_resolve(const char *expr, uint64_t cpu_ns, struct buf *ret, struct
 		pktfilter_free(f);
 		if (r != -ENOKEY)
 			return 0;	/* complete, or another error, which the compilation reports */
-		r = resolve(e.msg, name, sizeof(name), &by);
+		r = resolve(e.msg, buf_str(ret), name, sizeof(name), &by);
 		if (r < 0 || !replace(ret, name, buf_str(&by)))
 			return err_set(err, -EINVAL, "%s", e.msg);
 	}

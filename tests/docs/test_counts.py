@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The closing lines of `make check` tell the truth: failures, deaths, hangs, skips and noise are counted as such."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import shutil
@@ -162,6 +164,17 @@ def test_a_layer_that_dies_or_says_nothing_fails(checked, script):
     assert out.count("failed: lint: ") == 1
 
 
+def test_unit_tests_that_were_not_built_are_a_failure(checked, tmp_path):
+    (tmp_path / "build").mkdir()
+    for has, failed in ("#define HAVE_CMOCKA\n", 0), ("#undef HAVE_CMOCKA\n#undef HAVE_JSON_C\n", 2):
+        (tmp_path / "build" / "test-packages.h").write_text(has)
+        status, out = checked(layers={"unit": "mkdir -p build/meson-logs; " + PASSES.replace(
+            "$OUT", "build/meson-logs/testlog.json")})
+        assert out.endswith(f"2 passed, {failed} failed, 0 skipped\n") and status == bool(failed)
+        assert out.count("failed: unit: configured without ") == failed
+    assert "configured without cmocka, whose tests are missing (tools/setup.sh quick)" in out
+
+
 def test_a_layer_that_hangs_is_ended(checked, monkeypatch):
     monkeypatch.setattr(check, "COMMAND_LIMIT_S", 1)
     status, out = checked(layers={"lint": "sleep 60"})
@@ -299,3 +312,22 @@ def test_layers_that_run_aside_count(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "== golden: 0 passed" in out and "failed: golden: " in out
     assert "e2e      1 passed, 0 failed, 0 skipped\n" in out
+
+
+def test_the_truth_gate_skips_what_lacks_a_package(tmp_path, monkeypatch):
+    """What could not be checked for another reason is red."""
+    monkeypatch.syspath_prepend(os.path.join(ROOT, "tests", "truth"))
+    loader = importlib.machinery.SourceFileLoader("truth", os.path.join(ROOT, "tests", "truth", "run"))
+    truth = importlib.util.module_from_spec(importlib.util.spec_from_loader("truth", loader))
+    loader.exec_module(truth)
+    score = importlib.import_module("score")
+    right = score.Score()
+    right.add_right()
+    bars = [score.Bar(name, "") for name in ("files.name", "files.scap", "go.calls", "servers.php")]
+    done = truth.judge(bars, {"files.name": right}, {"servers.php": "php did not start"},
+                       {"files.scap": "sysdig is not installed", "go.*": "no Go"})
+    truth.write_tally(tmp_path / "tally", *done)
+    tally = check_results.count_file(tmp_path / "tally")
+    assert (tally.passed, tally.failed, tally.skipped) == (1, 1, 2)
+    assert tally.reasons == ["files.scap: sysdig is not installed", "go.calls: no Go"]
+    assert tally.lines() == ["servers.php: php did not start"]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From a clone to a binary: lists of packages, package sources, what is configured and what is built."""
+import argparse
+import importlib.machinery
+import importlib.util
 import os
 import re
 import shutil
@@ -29,24 +32,33 @@ def test_readme_has_the_packages_that_are_installed(kind):
 
 
 STUBS = {
-    "id": 'echo 0',
-    # installed: everything but the packages under test, until apt-get has been asked for them
+    "id": 'echo "${USER_ID:-0}"',
+    # installed: everything but MISSING, until apt-get has been asked for it
     "dpkg-query": '''case "$*" in
-*db:Status*) shift 3; for p; do case $p in libbpf-dev | bpftool | python3-opentelemetry-proto)
-	grep -qs "install.*$p" "$LOG" && echo installed ;; *) echo installed ;; esac; done ;;
-*) ls "$FOLDER"/*sonde* >/dev/null 2>&1 && echo 1:1.4.6-1~bpo12+1 || echo "$CANDIDATE" ;;
+*db:Status*) shift 3; for p; do case " $MISSING " in
+	*" $p "*) grep -qsE "^done.* $p(/| |$)" "$LOG" && echo installed ;; *) echo installed ;; esac; done ;;
+*) ls "$FOLDER"/*sonde* >/dev/null 2>&1 && echo 1:1.4.6-1~bpo12+1 || echo "$OFFERED" ;;
 esac''',
     "apt-cache": '''case $1 in
-policy) [ "$2" = libbpf-dev ] || CANDIDATE=$OTHERS; echo "$2:"; echo "  Candidate: $CANDIDATE" ;;
-madison) echo "libbpf-dev | $CANDIDATE | http://mirror suite/main amd64 Packages" ;;
+policy) c=1.0; case " $LACKING " in *" $2 "*) c='(none)' ;; esac
+	[ "$2" != libbpf-dev ] || c=$OFFERED
+	echo "$2:"; echo "  Candidate: $c" ;;
+madison) echo "libbpf-dev | $OFFERED | http://mirror suite/main amd64 Packages" ;;
 esac''',
-    "apt-get": 'echo "$@" >>"$LOG"',
+    # a package of DEAD is on a mirror that does not answer
+    "apt-get": '''case "$*" in *install*) for p; do case " $DEAD " in *" $p "*)
+	echo "tried $*" >>"$LOG"; echo "E: Failed to fetch $p" >&2; exit 100 ;; esac; done ;; esac
+echo "done $*" >>"$LOG"''',
 }
+NEWER = "libbpf-dev bpftool python3-opentelemetry-proto"
+OLD, NEW = "1:1.1.2-0", "1:1.5.0-3"
+needs_apt = pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt")
 
 
 @pytest.fixture
 def release(tmp_path):
-    """release(CANDIDATE, OTHERS) runs setup.sh where apt offers that libbpf-dev and those other packages."""
+    """release(LIBBPF, MISSING, LACKING, DEAD) runs setup.sh where packages of MISSING are not installed; apt offers
+    that libbpf-dev, nothing of LACKING, and cannot fetch those of DEAD."""
     programs, apt = tmp_path / "bin", tmp_path / "apt"
     programs.mkdir()
     (apt / "sources.list.d").mkdir(parents=True)
@@ -55,29 +67,86 @@ def release(tmp_path):
         (programs / name).chmod(0o755)
     (tmp_path / "apt.conf").write_text(f'Dir::Etc "{apt}";\n')
 
-    def run(candidate, others):
-        env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", LOG=str(tmp_path / "log"),
-                   CANDIDATE=candidate, OTHERS=others, FOLDER=str(apt / "sources.list.d"),
-                   APT_CONFIG=str(tmp_path / "apt.conf"))
-        done = subprocess.run([SETUP, "build", "test"], env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, (tmp_path / "log").read_text(), sorted((apt / "sources.list.d").iterdir())
+    def run(libbpf, missing, lacking="", dead="", user=0, kinds=("build", "test"), status=0):
+        env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", LOG=str(tmp_path / "log"), OFFERED=libbpf,
+                   MISSING=missing, LACKING=lacking, DEAD=dead, USER_ID=str(user),
+                   FOLDER=str(apt / "sources.list.d"), APT_CONFIG=str(tmp_path / "apt.conf"))
+        (tmp_path / "log").write_text("")
+        done = subprocess.run([SETUP, *kinds], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr, (tmp_path / "log").read_text(), sorted((apt / "sources.list.d").iterdir())
     return run
 
 
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt")
+@needs_apt
 def test_backports_are_added_where_libbpf_is_too_old_and_that_is_said(release):
-    said, log, sources = release("1:1.1.2-0", "(none)")
+    said, log, sources = release(OLD, NEWER, lacking="python3-opentelemetry-proto")
     assert len(sources) == 1 and "-backports" in sources[0].read_text()
     assert f"adding package source {sources[0]}" in said and "libbpf-dev" in said.split("adding", 1)[1]
     assert re.search(r"install.* libbpf-dev/\S+-backports bpftool/\S+-backports", log)
 
 
-@pytest.mark.skipif(not shutil.which("apt-get"), reason="needs apt")
-def test_a_release_that_is_new_enough_gets_no_other_source(release):
-    said, log, sources = release("1:1.5.0-3", "1.0")
+@needs_apt
+@pytest.mark.parametrize("lacking", ["", "sysdig clickhouse-server"])
+def test_a_release_that_is_new_enough_gets_no_other_source(release, lacking):
+    said, log, sources = release(NEW, f"{NEWER} sysdig clickhouse-server gdb", lacking)
     assert not sources and "adding" not in said and "backports" not in log
-    assert re.search(r"install.* libbpf-dev", log)
+    assert re.search(r"^done.*install.* libbpf-dev", log, re.M) and re.search(r"^done.*install.* gdb", log, re.M)
+    assert ("tests that need them are skipped: sysdig clickhouse-server" in said) == bool(lacking)
+
+
+@needs_apt
+def test_a_mirror_that_does_not_answer_costs_only_what_is_there(release):
+    said, log, _ = release(NEW, "git chromium gdb", dead="chromium")
+    assert re.search(r"^done.*install.* git$", log, re.M) and re.search(r"^done.*install.* gdb$", log, re.M)
+    assert "not to be had here, tests that need them are skipped: chromium" in said
+    said, _, _ = release(NEW, "git", dead="git", status=1)
+    assert "Failed to fetch git" in said and "could not install all of: git" in said
+
+
+@needs_apt
+def test_what_no_release_has_is_not_asked_for_again(release):
+    for user in 0, 1000:
+        said, log, _ = release(NEW, "sysdig", lacking="sysdig", user=user)
+        assert said.endswith("tests that need them are skipped: sysdig \n") and not log
+
+
+@needs_apt
+def test_a_package_that_must_be_there_and_is_nowhere_is_named(release):
+    said, log, sources = release(NEW, "tshark", lacking="tshark", status=1)
+    assert "no tshark" in said and "install" not in log and not sources
+
+
+@needs_apt
+def test_quick_takes_the_packages_of_its_tests_or_says_what_is_missing(release):
+    said, log, _ = release(NEW, "libcmocka-dev libjson-c-dev tshark", kinds=("build", "quick"))
+    assert re.search(r"^done.*install.* libcmocka-dev libjson-c-dev$", log, re.M) and "tshark" not in log + said
+    said, log, _ = release(NEW, "libcmocka-dev", kinds=("build", "quick"), user=1000, status=3)
+    assert "install: libcmocka-dev" in said and not log
+    rule = subprocess.run(["make", "-n", "quick"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert rule.index("tools/setup.sh build quick") < rule.index("tools/build.sh") < rule.index("tools/check.py")
+
+
+# ---- both releases from nothing ----
+
+def test_fresh_proves_each_release_that_readme_names(monkeypatch, tmp_path):
+    """One that fails, or cannot be set up, hides no other."""
+    loader = importlib.machinery.SourceFileLoader("fresh", os.path.join(ROOT, "tests", "fresh", "run"))
+    fresh = importlib.util.module_from_spec(importlib.util.spec_from_loader("fresh", loader))
+    loader.exec_module(fresh)
+    named = {"12": "bookworm", "13": "trixie"}
+    assert fresh.SUITES.split(",") == [named[number] for number in sorted(set(re.findall(
+        r"Debian (1\d)", read("README.md"))))]
+    asked = []
+
+    def prove(suite, _folder, _args):
+        asked.append(suite)
+        if suite == "bookworm":
+            raise subprocess.CalledProcessError(1, "debootstrap")
+        return True
+    monkeypatch.setattr(fresh, "prove", prove)
+    passed = fresh.prove_all(argparse.Namespace(suites=fresh.SUITES, folder=str(tmp_path)))
+    assert asked == ["bookworm", "trixie"] and passed == {"bookworm": False, "trixie": True}
 
 
 # ---- configuring and building ----
@@ -128,7 +197,7 @@ def test_test_packages_that_come_later_leave_what_is_built(configure):
     """By the same commands; ninja builds again what has another one. `make` configures again only if they lacked."""
     assert configure("cmocka", "json-c").returncode == 0
     before = commands(configure.folder, "sonde")
-    rule = re.search(r"^test-setup:.*\n(?:\t.*\n)*", read("Makefile"), re.M).group(0)
+    rule = re.search(r"^%-setup:.*\n(?:\t.*\n)*", read("Makefile"), re.M).group(0)
     assert "grep -qs '#undef' $(B)/test-packages.h" in rule and "--wipe" not in rule
     assert "#undef HAVE_JSON_C" in (configure.folder / "test-packages.h").read_text()
     assert configure(again=True).returncode == 0

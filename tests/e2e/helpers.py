@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -26,6 +27,13 @@ _numbers = itertools.count()
 def sh(*words, check=True, timeout=TIMEOUT_S, **options):
     """Runs a command without a shell; text in and out."""
     return subprocess.run(words, check=check, timeout=timeout, text=True, capture_output=True, **options)
+
+
+def need(program):
+    """In front of what compares with @program: where it is not installed, the test counts as skipped."""
+    if not shutil.which(program):
+        import pytest       # which has no part in runs of the truth gate
+        pytest.skip(f"{program} is not installed")
 
 
 def wait_until(condition, timeout=READY_S):

@@ -16,6 +16,7 @@ RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
+    helpers.need("clickhouse-server")
     one = clickhouse_server.Server(tmp_path_factory.mktemp("clickhouse"))
     yield one
     one.kill()

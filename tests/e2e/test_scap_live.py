@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import helpers
 from helpers import BINARY
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "syscalls/workload.c")
@@ -156,10 +157,10 @@ def test_captures_have_the_cpu_times_of_processes(tmp_path):
     ticks = [sum(times) for times in cpu_times(path, busy.pid)]
     assert len(ticks) >= 2 and ticks == sorted(ticks) and ticks[-1] > ticks[0], ticks
     assert "procinfo" not in output(BINARY, "syscalls", "-r", path, "--format", "sysdig")
-    if shutil.which("sysdig"):
-        table = output("sysdig", "-r", path, "-c", "topprocs_cpu").splitlines()
-        shares = {int(line.split()[2]): float(line.split()[0][:-1]) for line in table[2:] if len(line.split()) == 3}
-        assert shares.get(busy.pid, 0) > 0, table
+    helpers.need("sysdig")
+    table = output("sysdig", "-r", path, "-c", "topprocs_cpu").splitlines()
+    shares = {int(line.split()[2]): float(line.split()[0][:-1]) for line in table[2:] if len(line.split()) == 3}
+    assert shares.get(busy.pid, 0) > 0, table
 
 
 def wrong_names(lines):

@@ -94,9 +94,9 @@ def test_names(host, cgroups, tmp_path):
     ours = subprocess.run([helpers.BINARY, "syscalls", "-r", str(capture), "--format", FORM], capture_output=True,
                           check=True, text=True).stdout
     assert wanted <= set(ours.splitlines()), ours[:2000]
-    if shutil.which("sysdig"):
-        theirs = subprocess.run(["sysdig", "-r", str(capture), "-p", FORM], capture_output=True, check=False,
-                                text=True, timeout=60).stdout
-        # it has no name for podman's type
-        known = {" ".join(line.split()[:4]) for line in theirs.splitlines()}
-        assert {" ".join(line.split()[:4]) for line in wanted} <= known, theirs[:2000]
+    helpers.need("sysdig")
+    theirs = subprocess.run(["sysdig", "-r", str(capture), "-p", FORM], capture_output=True, check=False, text=True,
+                            timeout=60).stdout
+    # it has no name for podman's type
+    known = {" ".join(line.split()[:4]) for line in theirs.splitlines()}
+    assert {" ".join(line.split()[:4]) for line in wanted} <= known, theirs[:2000]

@@ -18,6 +18,7 @@ PAGE = os.path.join(helpers.ROOT, "doc", "FLEET.md")
 
 @pytest.fixture
 def server(tmp_path):
+    helpers.need("clickhouse-server")
     one = clickhouse_server.Server(tmp_path / "server")
     yield one
     one.kill()

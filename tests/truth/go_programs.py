@@ -5,7 +5,7 @@ import re
 import shutil
 import sys
 
-from stage import HERE, PROGRAMS, Unchecked
+from stage import HERE, PROGRAMS, Lacking
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "workloads", "go"))
 import gotree  # noqa: E402  the path above is needed first
@@ -25,7 +25,7 @@ def make(name, suite, variant):
     try:
         return gotree.Tree(suite).build(os.path.join(PROGRAMS, name), out, variant)
     except gotree.Unavailable as e:
-        raise Unchecked(f"Go of {suite}: {e}") from e
+        raise Lacking(f"Go of {suite}: {e}") from e
 
 
 def build(stage, name, suite, variant):

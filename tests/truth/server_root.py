@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import own_mounts
-from stage import HERE, Unchecked
+from stage import HERE, Lacking
 
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "workloads", "go"))
 import gotree  # noqa: E402  the path above is needed first
@@ -26,7 +26,7 @@ def path(name="servers", packages=tuple(PACKAGES)):
             if not os.path.isdir(root):
                 fetch(root, packages)
     except gotree.Unavailable as e:
-        raise Unchecked(f"packages of {SUITE}: {e}") from e
+        raise Lacking(f"packages of {SUITE}: {e}") from e
     return root
 
 

@@ -42,6 +42,10 @@ class Unchecked(Exception):
     """A part that cannot be checked here; its bars are red."""
 
 
+class Lacking(Unchecked):
+    """Nor anywhere without a package that cannot be had; its bars are skipped."""
+
+
 class Recording:
     """Files of an ended run of sonde."""
 
@@ -96,7 +100,8 @@ class Stage:
         self.kind, self.folder, self.events = kind, folder, events
         self.random = random.Random(f"{seed} {kind}")
         self.scores = collections.defaultdict(Score)
-        self.missing = {}       # aspect or "": reason
+        self.missing = {}       # aspect or "*": reason
+        self.lacking = {}       # the same, of what is skipped
         self.seen = 0           # events of all runs of sonde
         self._namespaces, self._children, self._watches, self._cgroups = [], [], [], []
         # copies, so that they can be renamed away
@@ -110,6 +115,9 @@ class Stage:
 
     def unchecked(self, aspect, reason):
         self.missing[f"{self.kind}.{aspect}"] = reason
+
+    def lacks(self, aspect, reason):
+        self.lacking[f"{self.kind}.{aspect}"] = reason
 
     # ---- programs ----
 

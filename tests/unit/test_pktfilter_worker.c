@@ -66,6 +66,7 @@ static void names_are_refused_and_replaced(void **state)
 	static const struct { const char *expr, *numbers; } rows[] = {
 		{ "src host 127.0.0.1 and port domain", "src host 127.0.0.1 and port 53" },
 		{ "portrange ssh-domain or tcp port 22", "portrange 22-53 or tcp port 22" },
+		{ "port ssh and (portrange 22-domain or ssh-23)", "port 22 and (portrange 22-53 or 22-23)" },
 		{ "port domain or udp port domain", "port 53 or udp port 53" },
 	};
 

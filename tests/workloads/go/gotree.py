@@ -63,6 +63,10 @@ SUITE_BUILDS = BUILDS if ALL_BUILDS else [(suite, "plain") for suite in SUITES]
 ONE_BUILD = BUILDS if ALL_BUILDS else [(SUITES[-1], "plain")]
 
 
+class BuildError(Exception):
+    """A program does not compile: no reason to skip a test."""
+
+
 def folder():
     return os.environ.get("SONDE_GO_DIR") or os.path.join(ROOT, "build", "go")
 
@@ -72,7 +76,7 @@ def run(*words, **options):
         return subprocess.run(words, check=True, capture_output=True, text=True, **options).stdout
     except subprocess.CalledProcessError as e:
         last = (e.stderr.strip() or e.stdout.strip() or "failed").splitlines()[-1]
-        raise Unavailable(f"{os.path.basename(words[0])} {words[-1]}: {last}") from e
+        raise BuildError(f"{os.path.basename(words[0])} {words[-1]}: {last}") from e
     except FileNotFoundError as e:
         raise Unavailable(f"{words[0]} is not installed") from e
 
@@ -262,7 +266,7 @@ def main():
             prepare()
         else:
             print(program(*a.words))
-    except Unavailable as e:
+    except (BuildError, Unavailable) as e:
         print(f"gotree.py: {e}", file=sys.stderr)
         return 1
     return 0
