@@ -64,14 +64,23 @@ def test_packets_of_a_prefork_server_belong_to_the_worker(link, traces):
         assert pid_of(ev) == truth[ev["conn"]["dport"]], ev
 
 
-def test_a_passed_socket_belongs_to_its_receiver(link, traces):
-    """SCM_RIGHTS: accepted by one process, used by another that is no child of it."""
-    server = link.b.python_popen("""
-import os, socket
+PASSED = {
+    "SCM_RIGHTS": ("socket.send_fds(left, [b'x'], [c.fileno()])", "socket.recv_fds(right, 1, 1)[1][0]"),
+    "pidfd_getfd": ("left.send(b'%d' % c.fileno())",
+                    "ctypes.CDLL(None).syscall(438, os.pidfd_open(os.getppid()), int(right.recv(9)), 0)"),
+}
+
+
+@pytest.mark.parametrize("way", sorted(PASSED))
+def test_a_passed_socket_belongs_to_its_receiver(link, traces, way):
+    """Accepted by one process, used by another that got the descriptor later."""
+    give, take = PASSED[way]
+    server = link.b.python_popen(f"""
+import ctypes, os, socket
 left, right = socket.socketpair()
 if os.fork() == 0:
-    _, fds, _, _ = socket.recv_fds(right, 1, 1)
-    c = socket.socket(fileno=fds[0])
+    c = socket.socket(fileno={take})
+    right.send(b"x")
     c.recv(100)
     print("user", os.getpid(), flush=True)
     c.send(b"x")
@@ -80,7 +89,8 @@ if os.fork() == 0:
 s = socket.create_server(("", 5202))
 print("ready", flush=True)
 c, _ = s.accept()
-socket.send_fds(left, [b"x"], [c.fileno()])
+{give}
+left.recv(1)
 c.close()
 os.wait()
 """)
