@@ -269,6 +269,38 @@ def test_packets_before_accept_get_the_worker(link, traces):
     assert [ev["ts_ns"] for ev in packets] == sorted(ev["ts_ns"] for ev in packets)
 
 
+FORKING = """
+import os, socket, time
+s = socket.create_server(("", 5206), backlog=128)
+print("ready", flush=True)
+while True:
+    c, peer = s.accept()
+    time.sleep(0.002)
+    if os.fork() == 0:
+        c.recv(100)
+        os.write(1, b"%d %d\\n" % (peer[1], os.getpid()))
+        c.send(b"x")
+        os._exit(0)
+    c.close()
+"""
+
+
+def test_packets_before_a_fork_have_the_name_of_the_child(link, traces):
+    """First data is older than the process that it belongs to, which has its parent's name at its birth."""
+    server = link.b.python_popen(FORKING)
+    server.stdout.readline()
+    running = traces("--netns", link.b.name, "tcp port 5206")
+    link.a.python(CLIENT.format(n=20, ip=link.b_ip, port=5206))
+    truth = dict(map(int, server.stdout.readline().split()) for _ in range(20))
+    running.wait_for(lambda ev: sent_from(5206)(ev) and "FIN" in ev.get("flags", []), count=20)
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace" and ev.get("owner_how") == "late"]
+    early = [ev for ev in packets if ev["ts_ns"] < ev["proc"]["start_ns"]]
+    assert early
+    for ev in early:
+        assert ev["proc"]["pid"] == truth[ev["conn"]["sport" if ev["dir"] == "in" else "dport"]], ev
+        assert ev["proc"].get("name") == "python3", ev
+
+
 GROUP = """
 import os, socket
 kind = socket.{kind}
