@@ -458,7 +458,8 @@ int enrich_event(struct enrich *e, struct event *ev)
 		add_owner(e, ev);
 	if (!ev->tgid || event_section(ev, SEC_PROC))
 		return 0;
-	r = state_task_process(e->state, ev->tgid, ev->start_ns, ev->ts_ns, &p);
+	/* the user of a connection may be a child that is younger than its first data */
+	r = state_task_process(e->state, ev->tgid, ev->start_ns, MAX(ev->ts_ns, ev->start_ns), &p);
 	if (r == -ENOMEM)
 		return r;
 	if (p)

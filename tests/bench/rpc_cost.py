@@ -280,6 +280,9 @@ def tell(out):
     if "headers" in kinds:
         high = kinds["headers"]["high"]
         print(f"ratio\trpc: CPU a call, headers over unwatched, upper 95 % bound\t{high:.3f}\t<=\t1.15")
+    if "headers" in kinds and "floor" in kinds:
+        print(f"ratio\trpc: CPU a call, headers over empty programs\t"
+              f"{kinds['headers']['cpu_ratio'] / kinds['floor']['cpu_ratio']:.3f}\t<=\t1.06")
     if "headers" in kinds and "entry" in kinds:
         print(f"ratio\trpc: CPU a call, headers over probes at entry\t"
               f"{kinds['headers']['cpu_ratio'] / kinds['entry']['cpu_ratio']:.3f}\t<=\t0.9")

@@ -56,6 +56,26 @@ def test_named_files_exist(page):
         assert name in file_names(), f"{page}: {name}"
 
 
+KERNELS = ("5.10", "6.1", "6.12", "newest")
+
+
+def hooks_of(kernel, probe):
+    """{hook: does it work there?}, by what `make vm` expects."""
+    found = re.findall(rf"^hook {probe} (.*): (\w+)$", read(f"tests/vm/expect/{kernel}.txt"), re.M)
+    return {hook: state == "ok" for hook, state in found}
+
+
+def test_hooks_that_kernels_lack():
+    """The table of the net probe has each hook that one of the kernels lacks, and says which."""
+    hooks, rows = {kernel: hooks_of(kernel, "net") for kernel in KERNELS}, {}
+    for line in read("probes/net/README.md").split("| hook | 5.10 |")[1].split("\n\n")[0].splitlines()[2:]:
+        names, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        names, before, _ = names.partition(" before translation")
+        rows.update({name + before: [cell.startswith("yes") for cell in cells] for name in names.split(", ")})
+    lacking = {name for kernel in KERNELS for name, works in hooks[kernel].items() if not works}
+    assert rows == {name: [hooks[kernel][name] for kernel in KERNELS] for name in lacking}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_make_targets_exist(page):
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", read("Makefile"), re.M))

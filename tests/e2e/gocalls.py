@@ -22,7 +22,7 @@ import gotree  # noqa: E402  the path above is needed first
 PINNED_NS = 1_000_000
 # The names of codes.Code.String() that are not those of the wire in capitals.
 STATUS = {"OK": "OK", "Canceled": "CANCELLED", "DeadlineExceeded": "DEADLINE_EXCEEDED", "NotFound": "NOT_FOUND",
-          "Unimplemented": "UNIMPLEMENTED", "Unavailable": "UNAVAILABLE"}
+          "Unimplemented": "UNIMPLEMENTED", "Unavailable": "UNAVAILABLE", "PermissionDenied": "PERMISSION_DENIED"}
 GAVE_UP = ("CANCELLED", "DEADLINE_EXCEEDED")
 
 

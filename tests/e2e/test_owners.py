@@ -64,14 +64,23 @@ def test_packets_of_a_prefork_server_belong_to_the_worker(link, traces):
         assert pid_of(ev) == truth[ev["conn"]["dport"]], ev
 
 
-def test_a_passed_socket_belongs_to_its_receiver(link, traces):
-    """SCM_RIGHTS: accepted by one process, used by another that is no child of it."""
-    server = link.b.python_popen("""
-import os, socket
+PASSED = {
+    "SCM_RIGHTS": ("socket.send_fds(left, [b'x'], [c.fileno()])", "socket.recv_fds(right, 1, 1)[1][0]"),
+    "pidfd_getfd": ("left.send(b'%d' % c.fileno())",
+                    "ctypes.CDLL(None).syscall(438, os.pidfd_open(os.getppid()), int(right.recv(9)), 0)"),
+}
+
+
+@pytest.mark.parametrize("way", sorted(PASSED))
+def test_a_passed_socket_belongs_to_its_receiver(link, traces, way):
+    """Accepted by one process, used by another that got the descriptor later."""
+    give, take = PASSED[way]
+    server = link.b.python_popen(f"""
+import ctypes, os, socket
 left, right = socket.socketpair()
 if os.fork() == 0:
-    _, fds, _, _ = socket.recv_fds(right, 1, 1)
-    c = socket.socket(fileno=fds[0])
+    c = socket.socket(fileno={take})
+    right.send(b"x")
     c.recv(100)
     print("user", os.getpid(), flush=True)
     c.send(b"x")
@@ -80,7 +89,8 @@ if os.fork() == 0:
 s = socket.create_server(("", 5202))
 print("ready", flush=True)
 c, _ = s.accept()
-socket.send_fds(left, [b"x"], [c.fileno()])
+{give}
+left.recv(1)
 c.close()
 os.wait()
 """)
@@ -257,6 +267,38 @@ def test_packets_before_accept_get_the_worker(link, traces):
     for ev in early:
         assert pid_of(ev) == truth[ev["conn"]["sport" if ev["dir"] == "in" else "dport"]], ev
     assert [ev["ts_ns"] for ev in packets] == sorted(ev["ts_ns"] for ev in packets)
+
+
+FORKING = """
+import os, socket, time
+s = socket.create_server(("", 5206), backlog=128)
+print("ready", flush=True)
+while True:
+    c, peer = s.accept()
+    time.sleep(0.002)
+    if os.fork() == 0:
+        c.recv(100)
+        os.write(1, b"%d %d\\n" % (peer[1], os.getpid()))
+        c.send(b"x")
+        os._exit(0)
+    c.close()
+"""
+
+
+def test_packets_before_a_fork_have_the_name_of_the_child(link, traces):
+    """First data is older than the process that it belongs to, which has its parent's name at its birth."""
+    server = link.b.python_popen(FORKING)
+    server.stdout.readline()
+    running = traces("--netns", link.b.name, "tcp port 5206")
+    link.a.python(CLIENT.format(n=20, ip=link.b_ip, port=5206))
+    truth = dict(map(int, server.stdout.readline().split()) for _ in range(20))
+    running.wait_for(lambda ev: sent_from(5206)(ev) and "FIN" in ev.get("flags", []), count=20)
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace" and ev.get("owner_how") == "late"]
+    early = [ev for ev in packets if ev["ts_ns"] < ev["proc"]["start_ns"]]
+    assert early
+    for ev in early:
+        assert ev["proc"]["pid"] == truth[ev["conn"]["sport" if ev["dir"] == "in" else "dport"]], ev
+        assert ev["proc"].get("name") == "python3", ev
 
 
 GROUP = """

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Connections behind wrappers of net.Conn: the type data of the program leads to the socket, whatever wraps it.
 tests/workloads/go/conns has a wrapper of every shape, and prints the ports of its connections."""
+import collections
 import subprocess
 
 import pytest
 
 import helpers
-from gocalls import gotree
+from gocalls import STATUS, gotree
 
 FOUND = ["Bare", "Direct", "Value", "Deep", "Plain", "Tree", "Stream", "Six", "Tls"]
 NOT_FOUND = {"Two": "*main.two", "Pipe": "*net.pipe"}
@@ -83,6 +84,24 @@ def test_calls_that_are_never_sent(sonde, conns):
         assert ev["goid"] and ev["latency"] == ev["ts_ns"] - ev["opened"] and "conn" not in ev, ev
     assert "refused" in unary["message"] and stream["latency"] >= 50_000_000
     assert {ev["end"] for ev in of_method(child.events, "Bare")} == {"done"}
+
+
+FAILURES = ("Refused", "Late", "Cancelled", "Closed", "Expired", "Stopped", "Denied")
+EACH = 150
+
+
+def test_failed_calls_have_the_status_of_their_client(sonde, conns):
+    """A thousand calls: before they are sent, right after that, and by the server. Each is shown once."""
+    child = sonde("rpc", "--json", "--pid", str(conns.pid), "--where", "rpc.side=client")
+    said = {kind: collections.Counter(STATUS[code] for code in conns.ask("fail", kind, str(EACH)))
+            for kind in FAILURES}
+    child.wait_for(lambda ev: ev["type"] == "rpc.call", EACH * len(FAILURES), timeout=40)
+    child.finish()
+    assert {kind: collections.Counter(ev.get("status") for ev in of_method(child.events, kind))
+            for kind in FAILURES} == said
+    assert all(list(said[kind]) == [status] for kind, status in (
+        ("Refused", "UNAVAILABLE"), ("Late", "DEADLINE_EXCEEDED"), ("Cancelled", "CANCELLED"),
+        ("Closed", "CANCELLED"), ("Denied", "PERMISSION_DENIED")))
 
 
 def test_explain_shows_the_way(conns):

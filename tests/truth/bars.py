@@ -98,6 +98,8 @@ BARS = (
     Bar("servers.php", "the same of php-fpm", how=True),
     Bar("servers.postgres", "packets of postgres belong to the process of the session", how=True),
     Bar("servers.unbound", "packets of unbound's SO_REUSEPORT sockets belong to it", how=True),
+    Bar("servers.haproxy", "packets of haproxy belong to its worker, not to the master", how=True),
+    Bar("servers.dnsmasq", "packets of dnsmasq belong to it", how=True),
     Bar("sshd.client", "packets of ssh belong to it", how=True),
     Bar("sshd.server", "packets of a session belong to the process that serves it", how=True, least=100),
 ) + tuple(Bar(f"{kind}.{aspect}", claim) for kind in KINDS for aspect, claim in (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Real servers, each against its own truth: nginx, gunicorn, php-fpm, postgres, unbound and sshd say which of their
-processes serves a connection, and its packets belong to that process from its first data on.
+"""Real servers, each against its own truth: nginx, gunicorn, php-fpm, postgres, haproxy say which of their processes
+serves a connection, unbound and dnsmasq have one, and its packets belong to that process from its first data on.
 """
 import os
 import subprocess
@@ -14,7 +14,12 @@ import server_root
 import stage as stages
 
 READY_S = 30
-CONNECTIONS, REQUESTS = 20, 5
+REQUESTS = 5
+LEAST, MOST = 20, 1000      # connections to each server
+EVENTS_OF_CONNECTION = 35
+
+
+EACH = -1
 
 
 class Server(typing.NamedTuple):
@@ -23,7 +28,8 @@ class Server(typing.NamedTuple):
     protocol: str
     script: str         # of /bin/sh in the root; {ip}: its address
     files: dict = {}    # below /truth
-    holders: int = 2    # at least this number of processes serve the connections; 0 = the server does not say
+    holders: int = 2    # at least this number of processes serve the connections; 0 = the server does not say,
+                        # EACH = one for each connection
     forks: bool = False # the main process accepts, and has the connection until its child uses it
 
 
@@ -69,14 +75,31 @@ run $p/initdb --locale=C -A trust -D /tmp/db >/dev/null
 echo 'host all all 0.0.0.0/0 trust' >>/tmp/db/pg_hba.conf
 exec chroot --userspec=postgres:postgres / $p/postgres -D /tmp/db -k /tmp -h {ip} -p 8104
 """
+HAPROXY = """global
+  nbthread 2
+defaults
+  mode http
+  timeout client 60s
+  timeout connect 5s
+  timeout server 60s
+frontend truth
+  bind {ip}:8107
+  http-request return status 200 content-type text/plain lf-string "%pid"
+"""
+DNSMASQ = """exec /usr/sbin/dnsmasq -k -C /dev/null -u root -x '' -p 8108 -a {ip} --bind-interfaces \\
+  --no-resolv --no-hosts --address=/truth.test/192.0.2.1
+"""
 SERVERS = (
     Server("nginx", 8101, "http", "exec /usr/sbin/nginx -c /truth/nginx.conf", {"nginx.conf": NGINX}),
     Server("gunicorn", 8102, "http", "cd /truth && exec /usr/bin/python3 -B /usr/bin/gunicorn -w 3 -k gthread "
            "--threads 2 -b {ip}:8102 pids:app", {"pids.py": GUNICORN}),
     Server("php", 8103, "fastcgi", "exec /usr/sbin/php-fpm8.2 -n -F -R -y /truth/php.conf",
            {"php.conf": PHP, "pid.php": "<?php echo getmypid();"}),
-    Server("postgres", 8104, "postgres", POSTGRES, holders=CONNECTIONS, forks=True),
+    Server("postgres", 8104, "postgres", POSTGRES, holders=EACH, forks=True),
     Server("unbound", 8105, "dns", "exec /usr/sbin/unbound -d -c /truth/unbound.conf", {"unbound.conf": UNBOUND}, 0),
+    Server("haproxy", 8107, "http", "exec /usr/sbin/haproxy -W -db -f /truth/haproxy.conf", {"haproxy.conf": HAPROXY},
+           holders=1),
+    Server("dnsmasq", 8108, "dns", DNSMASQ, holders=0),
 )
 
 
@@ -94,10 +117,10 @@ def run(stage):
         except stages.Unchecked as e:
             stage.unchecked(server.name, str(e))
     watch = stage.watch("monitor", "monitor", "--netns", link.a.name, "--netns", link.b.name, "tcp or udp")
-    program = stage.python("clients.py")
+    program, connections = stage.python("clients.py"), max(LEAST, min(MOST, stage.events // EVENTS_OF_CONNECTION))
     for server, _ in running:
         try:
-            stage.run("client-" + server.name, *program, server.protocol, link.b_ip, server.port, CONNECTIONS,
+            stage.run("client-" + server.name, *program, server.protocol, link.b_ip, server.port, connections,
                       REQUESTS, netns=link.a)
         except stages.Unchecked as e:
             stage.unchecked(server.name, str(e))
@@ -137,7 +160,8 @@ def check(stage, recording, server, link, main_pid):
     clients = packets.ends_of(row for row in rows if row["role"] == "client")
     servers = {(tuple(row["peer"][:2]), tuple(row["local"][:2])): row for row in rows if row["role"] == "served"}
     holders = {pid for row in servers.values() for pid in row["servers"] if pid}
-    stage.score("processes").equal(len(holders) >= server.holders, True, f"{server.name}: {holders}")
+    least = len(servers) if server.holders == EACH else server.holders
+    stage.score("processes").equal(len(holders) >= least, True, f"{server.name}: {holders}")
     spoke = {}
     score = stage.score(server.name)
     for ev in packets.of_port(recording, server.port):

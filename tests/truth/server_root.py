@@ -3,6 +3,7 @@
 machine starts and none of its files changes. The root is kept beside the Go programs; a run writes to memory over it.
 """
 import os
+import shutil
 import subprocess
 import sys
 
@@ -14,7 +15,8 @@ import gotree  # noqa: E402  the path above is needed first
 
 SUITE = "bookworm"
 PACKAGES = ["nginx-light", "gunicorn", "postgresql-15", "openssh-server", "openssh-client", "php8.2-fpm", "unbound",
-            "libc-bin", "dash", "bash", "coreutils"]
+            "haproxy", "dnsmasq-base", "libc-bin", "dash", "bash", "coreutils"]
+LIST = "packages"       # in the root: what it was made of
 USERS = {"root": 0, "www-data": 33, "postgres": 101, "sshd": 102, "nobody": 65534}
 
 
@@ -23,11 +25,21 @@ def path(name="servers", packages=tuple(PACKAGES)):
     root = os.path.join(gotree.folder(), f"{name}-{SUITE}")
     try:
         with gotree.Lock(name):
-            if not os.path.isdir(root):
+            if listed(root) != list(packages):
+                shutil.rmtree(root, ignore_errors=True)
                 fetch(root, packages)
     except gotree.Unavailable as e:
         raise Lacking(f"packages of {SUITE}: {e}") from e
     return root
+
+
+def listed(root):
+    """The packages that @root was made of."""
+    try:
+        with open(os.path.join(root, LIST), encoding="utf-8") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
 
 
 def fetch(root, packages):
@@ -39,6 +51,8 @@ def fetch(root, packages):
                      for name, uid in USERS.items())
     with open(os.path.join(work, "etc/group"), "w", encoding="utf-8") as f:
         f.writelines(f"{name}:x:{uid}:\n" for name, uid in {**USERS, "nogroup": 65534}.items())
+    with open(os.path.join(work, LIST), "w", encoding="utf-8") as f:
+        f.write("\n".join(packages))
     subprocess.run(["chroot", work, "/sbin/ldconfig"], check=True)
     os.rename(work, root)
 

@@ -390,6 +390,30 @@ static void a_user_replaces_the_owner_of_the_listener(void **state)
 	end(e);
 }
 
+/* A server forks after it accepted: first data is older than the child that it belongs to. */
+static void a_user_younger_than_the_packet_has_the_name_of_its_birth(void **state)
+{
+	struct enrich *e = begin(0);
+	struct sock_body accepted = { .listener = 41 }, used = { 0 };
+	struct event ev, packet = make(&data_desc, 110, 7, 90, NULL);
+
+	(void)state;
+	task(e, 90, 7, 90, "server", 0);
+	ev = make(&sock_desc, 100, 7, 90, &accepted);
+	ev.keys.cookie = packet.keys.cookie = 42;
+	packet.keys.owner_how = SONDE_HOW_LISTENER;
+	assert_int_equal(enrich_event(e, &ev), 0);
+	forked(e, 130, 8, 7, 90, "server");
+	task(e, 135, 8, 130, "session", 0);
+	ev = make(&sock_desc, 140, 8, 130, &used);
+	ev.keys.cookie = 42;
+	assert_int_equal(enrich_learn(e, &ev), 0);
+	assert_string_equal(who(e, &packet, true), "server/bin/server");
+	assert_int_equal(packet.tgid, 8);
+	assert_int_equal(packet.keys.owner_how, SONDE_HOW_LATE);
+	end(e);
+}
+
 static void sock(struct enrich *e, uint64_t cookie, bool closed)
 {
 	struct sock_body body = { .closed = closed };
@@ -563,6 +587,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_is_gone_stays_known_for_a_while),
 		cmocka_unit_test(a_socket_gives_its_process),
 		cmocka_unit_test(a_user_replaces_the_owner_of_the_listener),
+		cmocka_unit_test(a_user_younger_than_the_packet_has_the_name_of_its_birth),
 		cmocka_unit_test(sockets_stay_within_the_budget),
 		cmocka_unit_test(a_process_gets_its_container),
 		cmocka_unit_test(the_budget_holds),

@@ -38,6 +38,8 @@ PROGRAMS = {
     "nats-server": ("nats-server", "usr/sbin/nats-server"),
     "victoria-metrics": ("victoria-metrics", "usr/bin/victoria-metrics"),
 }
+# Programs that run in live tests: each with what it asks.
+ETCD = {"etcd": ("etcd-server", "usr/bin/etcd"), "etcdctl": ("etcd-client", "usr/bin/etcdctl")}
 VARIANTS = {
     "plain": ([], {}),
     "stripped": (["-ldflags=-s -w"], {}),
@@ -195,7 +197,7 @@ class Tree:
 
 def program(suite, name):
     """Path of a distribution's program, unpacked and never installed."""
-    package, path = PROGRAMS[name]
+    package, path = {**PROGRAMS, **ETCD}[name]
     target = os.path.join(folder(), f"{suite}-{name}")
     with Lock():
         if not os.path.isdir(target):
@@ -238,7 +240,7 @@ def prepare():
         calls(suite, variant)
     for suite in SUITES:
         conns(suite)
-        for name in PROGRAMS:
+        for name in (*PROGRAMS, *ETCD):
             program(suite, name)
 
 

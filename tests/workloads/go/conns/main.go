@@ -5,6 +5,7 @@
 //
 //	call WRAPPER	three calls of the method /sonde.test.Conns/WRAPPER; answers "done PORT PORT": client, server
 //	dead		two calls to a port that refuses, one unary and one stream; answers "done CODE CODE"
+//	fail KIND N	N calls of the method /sonde.test.Conns/KIND, which fail; answers "done" and the code of each
 //	quit
 package main
 
@@ -16,10 +17,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -133,6 +136,9 @@ func check(err error) {
 
 func echo(_ interface{}, s grpc.ServerStream) error {
 	in := new(message)
+	if method, _ := grpc.MethodFromServerStream(s); method == "/sonde.test.Conns/Denied" {
+		return status.Error(codes.PermissionDenied, "denied")
+	}
 	if err := s.RecvMsg(in); err != nil {
 		return err
 	}
@@ -204,6 +210,53 @@ func dead() (unary, stream string) {
 	return unary, status.Code(err).String()
 }
 
+// What fails a call: before it is sent, right after that, or by its server ("Denied").
+var failures = map[string]struct {
+	conn    string
+	timeout time.Duration
+	cancel  bool
+}{
+	"Refused":   {"dead", time.Minute, false},
+	"Late":      {"dead", time.Millisecond, false},
+	"Cancelled": {"dead", time.Minute, true},
+	"Closed":    {"closed", time.Minute, false},
+	"Expired":   {"live", 0, false},
+	"Stopped":   {"live", time.Minute, true},
+	"Denied":    {"live", time.Minute, false},
+}
+
+func fail(kind string, n int, served made) (got []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(err)
+	l.Close()
+	client, server := pair()
+	served <- server
+	conns := map[string]*grpc.ClientConn{}
+	for _, name := range []string{"live", "dead", "closed"} {
+		dial := func(_ context.Context, to string) (net.Conn, error) {
+			if to == "live" {
+				return client, nil
+			}
+			return net.Dial("tcp", l.Addr().String())
+		}
+		conns[name], err = grpc.Dial("passthrough:///"+name, grpc.WithInsecure(), grpc.WithContextDialer(dial))
+		check(err)
+		defer conns[name].Close()
+	}
+	conns["closed"].Close()
+	for how := failures[kind]; n > 0; n-- {
+		ctx, cancel := context.WithTimeout(context.Background(), how.timeout)
+		if how.cancel {
+			cancel()
+		}
+		err := conns[how.conn].Invoke(ctx, "/sonde.test.Conns/"+kind, new(message), new(message),
+			grpc.WaitForReady(kind != "Refused"))
+		cancel()
+		got = append(got, status.Code(err).String())
+	}
+	return got
+}
+
 func main() {
 	served := make(made)
 	go grpc.NewServer(grpc.UnknownServiceHandler(echo)).Serve(served)
@@ -214,6 +267,10 @@ func main() {
 		case len(words) == 2 && words[0] == "call":
 			ports := call(words[1], served)
 			fmt.Println("done", ports[0], ports[1])
+		case len(words) == 3 && words[0] == "fail":
+			n, err := strconv.Atoi(words[2])
+			check(err)
+			fmt.Println("done", strings.Join(fail(words[1], n, served), " "))
 		case words[0] == "dead":
 			unary, stream := dead()
 			fmt.Println("done", unary, stream)
