@@ -240,6 +240,14 @@ CALL(on_fds)
 	return 0;
 }
 
+CALL(on_stacks)
+{
+	if (arg && strcmp(arg, "symbol") != 0)
+		return err_set(err, -EINVAL, "--stack-trace=%s is not supported: frames have names by symbol", arg);
+	((struct strace_opts *)conf)->stacks = true;
+	return 0;
+}
+
 CALL(on_pids)
 {
 	static const struct strace_word words[] = { { "comm", 1 }, { 0 } };
@@ -466,7 +474,7 @@ CALL(on_expr)
 	};
 	static const char *const qualifiers[] = {
 		"trace", "abbrev", "verbose", "raw",   "signal",     "read",	    "write",
-		"fault", "inject", "status",  "quiet", "decode-fds", "decode-pids", "kvm",
+		"fault", "inject", "status",  "quiet", "decode-fds", "decode-pids", "kvm",    "trace-fds",
 	};
 	size_t len = strcspn(arg, "=");
 	const struct opt *row = NULL;
@@ -522,7 +530,7 @@ const struct opt strace_opts_rows[] = {
 		 .differs = "at most 16384 bytes of a call; vectors are not dumped"),
 	CALL_ROW(on_quiet, "quiet", 'q', "SET", "fewer messages: attach, exit", .optional = true),
 	CALL_ROW(on_fds, "decode-fds", 'y', "SET", "what stands behind descriptors", .optional = true,
-		 .differs = "arguments and results, not members of structures; pidfd is refused"),
+		 .differs = "arguments and results, not members of structures; pidfd, eventfd, signalfd are refused"),
 	CALL_ROW(on_pids, "decode-pids", 'Y', "SET", "names of processes behind their ids", .optional = true,
 		 .differs = "comm only, of processes with events, in arguments and results of calls"),
 	ROW(numbers, "syscall-number", 'n', OPT_BOOL, NULL, "numbers of calls",
@@ -530,6 +538,7 @@ const struct opt strace_opts_rows[] = {
 	ROW(ips, "instruction-pointer", 'i', OPT_BOOL, NULL, "instruction pointers at calls"),
 	ROW(stacks, "stack-traces", 'k', OPT_BOOL, NULL, "stacks behind calls",
 	    .differs = "by the profiler's unwinder, of calls only; names by symbol tables and debug files"),
+	CALL_ROW(on_stacks, "stack-trace", 0, "symbol", "as -k", .optional = true),
 	ROW(output, "output", 'o', OPT_STR, "FILE", "lines to FILE, or to a command behind |"),
 	ROW(append, "output-append-mode", 'A', OPT_BOOL, NULL, "append to FILE"),
 	CALL_ROW(on_relative, "relative-timestamps", 'r', "UNIT", "time since the call before", .optional = true),
@@ -559,6 +568,12 @@ const struct opt strace_opts_rows[] = {
 	REFUSED("kvm", 0, "vcpu", "sonde has no events of virtual machines"),
 	REFUSED("inject", 0, "EXPR", NOTHING_CHANGED),
 	REFUSED("fault", 0, "EXPR", NOTHING_CHANGED),
+	REFUSED("trace-fds", 0, "SET", "use sonde syscalls --where 'fd.num in (0, 1)'"),
+	REFUSED("syscall-limit", 0, "LIMIT", "use sonde syscalls -n LIMIT --format strace"),
+	REFUSED("stack-trace-frame-limit", 0, "LIMIT", "stacks are whole"),
+	REFUSED("always-show-pid", 0, NULL, "use sonde syscalls --format strace, whose lines have it"),
+	REFUSED("argv0", 0, "NAME", "use exec -a NAME in a shell"),
+	REFUSED("kill-on-exit", 0, NULL, "sonde ends no process but the command that it started"),
 	REFUSED("debug", 'd', NULL, "use sonde syscalls -v for counts and sonde doctor for what works"),
 	REFUSED("tips", 0, "FORMAT", "use sonde syscalls --help all", .optional = true),
 	OPT_END
