@@ -156,6 +156,8 @@ struct run_ops {
 	bool hangup;	  /* the command handles SIGHUP; the run continues */
 	const char *unit; /* noun for an event: an empty run reports why it is empty; NULL = it does not */
 	unsigned max_cpu_permille; /* limit of CPU time over all probes of a live run; 0 = none */
+	const char *selects; /* the command's own option that refuses events, for messages; NULL = none */
+	bool counts_hits; /* the ledgers of its probes count hits, not events */
 	bool ledgers;	  /* the closing lines have the ledger of each probe */
 	bool own_netns;	  /* without --netns it observes only its own network namespace */
 	int nice; /* for a live run: negative if delays lose data (cmd/sched_boost.h); 0 = unchanged */
