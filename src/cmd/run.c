@@ -571,7 +571,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	}
 	opts->rotate = (struct sink_rotation){
 		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .events = c->rotate_events,
-		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump,
+		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump, .number_last = c->write_format,
 		.closed = c->rotate_closed, .closed_ctx = c->rotate_closed_ctx,
 	};
 	opts->reg = pipeline_registry(s->pipeline);
