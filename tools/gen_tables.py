@@ -156,7 +156,7 @@ class Arg:
             self.n = RET if self.count == "ret" else names.index(self.count)
 
 
-COUNTED = ("in out outp hexout strout dirents cpus ival oval sa osa iov oiov mmsg ommsg fdset").split()
+COUNTED = ("in out outp hexout strout dirents cpus nodes onodes ival oval sa osa iov oiov mmsg ommsg fdset").split()
 
 
 class Call:
@@ -312,7 +312,8 @@ OPS = {  # kind: (op, when)
     "outp": ("DATA_LENP", OUT), "sa": ("SOCKADDR", IN), "osa": ("SOCKADDR_LENP", OUT), "iov": ("IOV", IN),
     "oiov": ("IOV", IN | OUT), "msg": ("MSG", IN), "omsg": ("MSG", IN | OUT), "mmsg": ("MMSG", IN),
     "ommsg": ("MMSG", OUT),
-    "fdset": ("FDSET", IN | OUT), "s": ("MEM", IN), "o": ("MEM", OUT), "io": ("MEM", IN | OUT),
+    "fdset": ("FDSET", IN | OUT), "nodes": ("NODES", IN), "onodes": ("NODES", OUT),
+    "s": ("MEM", IN), "o": ("MEM", OUT), "io": ("MEM", IN | OUT),
     "rest": ("MEM", BROKEN), "a": ("ARRAY", IN | OUT), "oa": ("ARRAY", OUT), "hexout": ("DATA", OUT),
     "strout": ("DATA", OUT), "dirents": ("DIRENTS", OUT), "ival": ("DATA", IN), "oval": ("DATA_LENP", OUT),
 }

@@ -16,6 +16,7 @@
 #define SONDE_EV_SCAP SONDE_EV(SONDE_SCAP_ID, 1)
 #define SONDE_EV_SCAP_ROW SONDE_EV(SONDE_SCAP_ID, 2)
 #define SONDE_EV_SCAP_INTERNAL SONDE_EV(SONDE_SCAP_ID, 3)	/* an event, not a record */
+#define SONDE_EV_SCAP_PROCINFO SONDE_EV(SONDE_SCAP_ID, 4)	/* an event, not a record */
 
 struct sonde_scap_rec {
 	struct sonde_rec hdr;

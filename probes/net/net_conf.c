@@ -58,7 +58,8 @@ const struct opt net_conf_opts[] = {
 	    .use = OPT_USE_BYTES, .zero_is = NET_SNAP_MAX),
 	ROW(rate, "rate", 0, OPT_U32, "N", "events of a kind per interval", .use = OPT_USE_NONE),
 	ROW(burst, "burst", 0, OPT_U32, "N", "burst size", .use = OPT_USE_NONE),
-	ROW(interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of the rate", .use = OPT_USE_NONE),
+	ROW(interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of the rate", .use = OPT_USE_INTERVAL,
+	    OPT_USE_WITH(net_conf, rate)),
 	ROW(attach, "attach", 0, OPT_ENUM, "HOW", "tc attach mechanism", .names = net_attach_names),
 	OPT_END
 };
@@ -82,7 +83,7 @@ const struct opt net_conf_command_opts[] = {
 	OPT_ROW(net_conf, flow.on, "flows", 0, OPT_BOOL, NULL, "flows, not packets"),
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated", NO_SIZE),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow",
-		NO_SIZE),
+		.use = OPT_USE_INTERVAL, .zero_is = 1, OPT_USE_WITH(net_conf, flow.on)),
 	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended", NO_SIZE),
 	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "time span of packets kept for a dump",

@@ -10,6 +10,7 @@
 #include "base/cursor.h"
 #include "event/names.h"
 #include "probe/env.h"
+#include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_text.h"
 #include "probes/net/refused/net_refused_wire.h"
@@ -125,6 +126,16 @@ static int name_refused(struct net_names *n, const struct sonde_rec *rec)
 	return ret < 0 ? ret : net_names_iface(n, r.netns, r.ifindex, r.ifname);
 }
 
+static int name_flow(struct net_names *n, const struct sonde_rec *rec)
+{
+	struct cursor c = cur_init(rec, rec->len);
+	uint32_t netns;
+
+	cur_skip(&c, offsetof(struct net_flow_rec, netns));
+	netns = cur_u32(&c);
+	return cur_ok(&c) ? net_names_space(n, netns) : 0;
+}
+
 int net_names_record(struct net_names *n, const struct sonde_rec *rec)
 {
 	struct cursor c = cur_init(rec, rec->len);
@@ -133,6 +144,8 @@ int net_names_record(struct net_names *n, const struct sonde_rec *rec)
 
 	if (rec->type == NET_EV_REFUSED)
 		return name_refused(n, rec);
+	if (rec->type == NET_EV_FLOW)
+		return name_flow(n, rec);
 	if (rec->type != NET_EV_TRACE && rec->type != NET_EV_DROP && rec->type != NET_EV_XDP)
 		return 0;
 	if (!cur_copy(&c, &r, sizeof(r)))

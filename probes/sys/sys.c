@@ -399,7 +399,7 @@ static int sys_open(struct probe *p, struct err *err)
 		s->heal = sys_resync_new(p, err);
 		r = s->heal ? 0 : -ENOENT;
 	}
-	if (r >= 0 && c->cpu_times && !has_conditions(p))
+	if (r >= 0 && (c->cpu_times_shown || (c->cpu_times && !has_conditions(p))))
 		s->cputime = sys_cputime_new(p);
 	return r;
 }
@@ -623,6 +623,7 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 static const struct opt sys_command_opts[] = {
 	OPT_ROW(sys_conf, context, "context", 0, OPT_BOOL, NULL, "also kernel state of sockets and files"),
 	OPT_ROW(sys_conf, cpu_times, "cpu-times", 0, OPT_BOOL, NULL, "CPU times of all processes, each second"),
+	OPT_ROW(sys_conf, cpu_times_shown, "cpu-times-shown", 0, OPT_BOOL, NULL, "the same whatever is selected"),
 	OPT_ROW(sys_conf, events_too, "events-too", 0, OPT_U32, "MASK", "additional events",
 		.use = OPT_USE_NONE),
 	OPT_ROW(sys_conf, push_text, "push", 0, OPT_STR, "EXPR", "filter to evaluate in the kernel"),

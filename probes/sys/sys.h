@@ -53,6 +53,7 @@ struct sys_conf {
 	uint64_t min_latency_ns;	/* only calls of at least this duration */
 	bool enter;			/* also record entries */
 	bool cpu_times;			/* also record CPU times of all processes each second, for captures */
+	bool cpu_times_shown;		/* the same whatever is selected: user space shows them */
 	bool summary;			/* count in the kernel and report at the end */
 	bool context;			/* also kernel state of sockets, files and processes */
 	struct opt_strv events;		/* names of --events */

@@ -32,6 +32,7 @@
 #define SYS_OP_DIRENTS 19	/* number of directory entries in `n` bytes; `size`: offset of d_reclen */
 #define SYS_OP_ADDR 20		/* the address itself, without reading it */
 #define SYS_OP_SIGMASK 21	/* signal mask that sigreturn restores */
+#define SYS_OP_NODES 22		/* mask of `n` - 1 memory nodes */
 
 #define SYS_WHEN_IN 1		/* filled by the caller: read whatever the result */
 #define SYS_WHEN_OUT 2		/* filled by the kernel: read at exit of a successful call */

@@ -5,6 +5,7 @@
 #include "cmd/help.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,12 +52,15 @@ static void list_fields(struct buf *b, const struct field *fields, size_t n)
 int help_print_events(FILE *out)
 {
 	struct pipeline *p = NULL;
+	struct err err = { 0 };
 	struct loop *loop = loop_new();
 	const struct event_desc *d;
 	struct buf b = { 0 };
 	size_t pos = 0;
+	int r = loop ? pipeline_new(loop, &p, &err) : err_errno(&err, -errno, "cannot make an event loop");
 
-	if (!loop || pipeline_new(loop, &p, NULL) < 0) {
+	if (r < 0) {
+		log_error("%s", err.msg);
 		loop_free(loop);
 		return CMD_FAIL;
 	}

@@ -571,7 +571,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	}
 	opts->rotate = (struct sink_rotation){
 		.bytes = c->rotate_bytes, .every_ns = c->rotate_ns, .events = c->rotate_events,
-		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump,
+		.files = c->rotate_files, .like_tcpdump = c->rotate_like_tcpdump, .number_last = c->write_format,
 		.closed = c->rotate_closed, .closed_ctx = c->rotate_closed_ctx,
 	};
 	opts->reg = pipeline_registry(s->pipeline);
@@ -616,12 +616,13 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	};
 	struct loop *loop = loop_new();
 	struct err err = { 0 };
-	int r = loop ? run_store_limits(c, &store, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");
+	int r = loop ? run_store_limits(c, &store, &err) : err_errno(&err, -errno, "cannot make an event loop");
 
 	hurry(&s, !spec->command || !spec->command->len);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
-		if (stop_signals[i] != SIGHUP || !spec->hangup)
-			r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL);
+		if ((stop_signals[i] != SIGHUP || !spec->hangup) &&
+		    (r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL)) < 0)
+			err_errno(&err, r, "cannot wait for signals");
 	s.loop = loop;
 	if (r >= 0)
 		r = prepare(&s, loop, &opts, &err);
@@ -652,6 +653,8 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	if (r == -EPIPE)	/* reader closed the pipe (| head): not an error */
 		return CMD_BY_SIGNAL + SIGPIPE;
 	if (r < 0) {
+		if (!*err.msg)
+			err_errno(&err, r, "cannot run");
 		log_error("%s", err.msg);
 		return cmd_exit_status(r);
 	}

@@ -78,6 +78,11 @@ struct run_conf {
 	const char *file_format;  /* for -o FILE if neither prefix nor suffix names one; NULL = an error */
 	unsigned string_bytes;	  /* see struct line_opts */
 	struct opt_u32v trees;	  /* these processes and their descendants; only with run_ops.why_local */
+	/*
+	 * The format of -w in a dialect, where suffixes mean nothing: the number of a rotated file comes last. NULL = the
+	 * suffix names the format, and stays last.
+	 */
+	const char *write_format;
 	bool rotate_like_tcpdump; /* this and the next two: see struct sink_rotation */
 	void (*rotate_closed)(void *ctx, const char *name);
 	void *rotate_closed_ctx;
@@ -156,6 +161,8 @@ struct run_ops {
 	bool hangup;	  /* the command handles SIGHUP; the run continues */
 	const char *unit; /* noun for an event: an empty run reports why it is empty; NULL = it does not */
 	unsigned max_cpu_permille; /* limit of CPU time over all probes of a live run; 0 = none */
+	const char *selects; /* the command's own option that refuses events, for messages; NULL = none */
+	bool counts_hits; /* the ledgers of its probes count hits, not events */
 	bool ledgers;	  /* the closing lines have the ledger of each probe */
 	bool own_netns;	  /* without --netns it observes only its own network namespace */
 	int nice; /* for a live run: negative if delays lose data (cmd/sched_boost.h); 0 = unchanged */
@@ -176,7 +183,7 @@ struct run_texts {
 
 /*
  * After option parsing: sets `where` to all filters, including the trailing @words (may be NULL), and turns -w into
- * an output of @format. Call it before `where` or `outputs` is read.
+ * an output of the format that its suffix names, else @format. Call it before `where` or `outputs` is read.
  */
 int run_settle(struct run_conf *c, const char *words, const char *format, struct run_texts *mem, struct err *err);
 void run_texts_fini(struct run_texts *t);

@@ -17,6 +17,7 @@
 #include "cmd/run_store.h"
 #include "event/event.h"
 #include "scap/render.h"
+#include "sinks/sink.h"
 
 static const char *const time_names[] = {
 	[TIME_LOCAL] = "local", [TIME_RFC3339] = "rfc3339", [TIME_EPOCH] = "epoch", [TIME_DELTA] = "delta",
@@ -132,8 +133,8 @@ static const struct opt packet_select_opts[] = { PID_ROW, INTERFACE_ROW, WHERE_R
 #define FILE_ROWS \
 	ROW(outputs, "output", 'o', OPT_STRV, "FORMAT[:FILE]", "output format and file (help outputs)", \
 	    .more = "a FILE whose suffix names a format is enough; may repeat"), \
-		ROW(write, "write", 'w', OPT_STR, "FILE", "write the recording format of this command", \
-		    .more = "pcapng for capture, scap for syscalls, rec for the others; - is standard output"), \
+		ROW(write, "write", 'w', OPT_STR, "FILE", "write the format that the suffix of FILE names", \
+		    .more = "else pcapng for capture, scap for syscalls, rec for the others; - is standard output"), \
 		ROW(read, "read", 'r', OPT_STR, "FILE", "read a recording, store or capture; - is stdin"), \
 		ROW(json, "json", 'j', OPT_BOOL, NULL, "one JSON object per line, as -o json"), \
 		OPT_CALL_ROW(on_rotate, "rotate", 0, "SPEC", "new file by size=100M,time=1h,events=N,files=N", \
@@ -220,8 +221,12 @@ static int join_filters(struct run_conf *c, const char *words, struct buf *mem)
 
 static int add_write(struct run_conf *c, const char *format, struct buf *mem)
 {
+	const struct sink_ops *named = c->write ? sink_find_suffix(c->write) : NULL;
+
 	if (!c->write)
 		return 0;
+	if (c->write_format || named)
+		format = c->write_format ? c->write_format : named->name;
 	buf_printf(mem, "%s:%s", format, c->write);
 	if (buf_error(mem) < 0 || vec_grow(&c->outputs) < 0)
 		return -ENOMEM;

@@ -125,7 +125,10 @@ int http_listen_open(const char *address, gid_t gid, struct err *err)
 		return err_errno(err, -errno, "cannot create a socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	r = a.any.sa_family == AF_UNIX ? bind_unix(fd, &a, len, gid) : bind(fd, &a.any, len) < 0 ? -errno : 0;
-	if (r >= 0 && listen(fd, BACKLOG) < 0)
+	if (r >= 0 && listen(fd, BACKLOG) < 0) {
 		r = -errno;
+		if (a.any.sa_family == AF_UNIX)
+			unlink(a.un.sun_path);
+	}
 	return r < 0 ? err_errno(err, r, "cannot serve %s", address) : TAKE_FD(fd);
 }

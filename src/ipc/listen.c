@@ -211,8 +211,11 @@ int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, stru
 	old = mask_set(gid, gid ? 0117 : 0177);
 	r = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	mask_reset(&old);
-	if (r >= 0)
+	if (r >= 0) {
 		r = note_made(d, name, path);
+		if (r < 0)
+			unlink(addr.sun_path);
+	}
 	if (r < 0)
 		return err_errno(err, r, "cannot create socket %s", addr.sun_path);
 	if (listen(fd, BACKLOG) < 0)

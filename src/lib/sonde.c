@@ -230,7 +230,7 @@ static int open_input(struct sonde *h)
 
 	h->loop = loop_new();
 	if (!h->loop)
-		return err_errno(&h->err, -ENOMEM, "cannot create an event loop");
+		return err_errno(&h->err, -errno, "cannot create an event loop");
 	r = pipeline_new(h->loop, &h->pipeline, &h->err);
 	if (r < 0)
 		return r;

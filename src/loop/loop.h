@@ -18,7 +18,7 @@ typedef int (*loop_io_fn)(void *ctx, int fd, uint32_t events);
 typedef int (*loop_timer_fn)(void *ctx, uint64_t now_ns);	/* CLOCK_BOOTTIME */
 typedef int (*loop_signal_fn)(void *ctx, int signo);
 
-struct loop *loop_new(void);
+struct loop *loop_new(void);	/* NULL with errno: memory or descriptors */
 void loop_free(struct loop *l);			/* NULL is fine; frees the sources, leaves callers' fds open */
 
 /* -EPERM: @fd is a regular file, which epoll refuses. @ret may be NULL. */

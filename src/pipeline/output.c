@@ -190,6 +190,8 @@ static int open_folder(struct output *o, struct err *err)
 static int set_rotation(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 			struct err *err)
 {
+	const struct sink_ops *named = path && !opts->rotate.number_last ? sink_find_suffix(path) : NULL;
+
 	o->ops = ops;
 	o->opts = opts;
 	if (!rotation_asked(&opts->rotate) || ops->flags & SINK_NO_FILE)
@@ -204,6 +206,7 @@ static int set_rotation(struct output *o, const struct sink_ops *ops, const stru
 	if (!o->path)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
 	o->rotation = (struct rotation){ .rule = &opts->rotate, .path = o->path };
+	o->rotation.suffix_len = named ? strlen(named->suffix) : 0;
 	if (rotation_name(&o->rotation, clock_boot_offset_ns() + (int64_t)clock_boot_ns(), o->name,
 			  sizeof(o->name)) < 0)
 		return err_set(err, -ENAMETOOLONG, "-o %s: the name of the first file is empty or too long",

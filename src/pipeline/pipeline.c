@@ -429,6 +429,11 @@ void pipeline_refresh(struct pipeline *p)
 		pipeline_path_emit_losses(p);
 }
 
+uint64_t pipeline_refused(const struct pipeline *p)
+{
+	return p->refused;
+}
+
 uint64_t pipeline_shown(const struct pipeline *p)
 {
 	return p->shown;

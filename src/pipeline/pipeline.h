@@ -245,8 +245,9 @@ int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, cons
 
 /* Reads the kernel's counters now; the run does it once a second. */
 void pipeline_refresh(struct pipeline *p);
-/* Events that passed the filter. */
+/* Events that passed the filter, and those of class DATA that did not. */
 uint64_t pipeline_shown(const struct pipeline *p);
+uint64_t pipeline_refused(const struct pipeline *p);
 /* Sum over all instances, final after pipeline_run(). */
 void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret);
 /* account_gap() of an instance: 0 in a closed ledger. */

@@ -130,6 +130,7 @@ static int take_event(void *ctx, struct event *ev)
 	if (ev->desc->class != EVENT_META) {
 		if ((p->own && ev->tgid == p->own) || !passes(p, ev)) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
+			p->refused += ev->desc->class == EVENT_DATA;
 			scap_state_left_out(p->scap, ev);
 			return 0;
 		}

@@ -55,7 +55,8 @@ static void tell_interfaces(struct pipeline *p)
 
 	for (struct if_nameindex *i = all; i && i->if_index; i++)
 		pipeline_path_emit_name(p, SONDE_NAME_IFACE, i->if_index, i->if_name);
-	if_freenameindex(all);
+	if (all)	/* the C library does not take NULL */
+		if_freenameindex(all);
 }
 
 static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)

@@ -81,6 +81,7 @@ struct pipeline {
 	struct pipeline_limits limits;
 	bool own_heap;			/* base/heap.h may be used */
 	uint64_t shown;		 /* events that passed the filter */
+	uint64_t refused;	 /* events of class DATA that did not */
 	int64_t clock_offset_ns; /* last one reported */
 	struct loop_source *ring_io;
 	struct loop_source *deadline, *tick, *duration, *input_io; /* of the run */

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/macros.h"
+
 #define NS_PER_S 1000000000
 
 bool rotation_asked(const struct sink_rotation *rule)
@@ -80,9 +82,12 @@ static int digits(uint32_t files)
 	return files > 1 ? snprintf(text, sizeof(text), "%u", files - 1) : 0;
 }
 
-static int put(char *ret, size_t cap, const char *path, uint32_t n, int width)
+/* A negative @width: no number. */
+static int put(char *ret, size_t cap, const char *path, size_t suffix_len, uint32_t n, int width)
 {
-	int len = width < 0 ? snprintf(ret, cap, "%s", path) : snprintf(ret, cap, "%s%0*u", path, width, n);
+	const size_t stem = strlen(path) - MIN(strlen(path), suffix_len);
+	int len = width < 0 ? snprintf(ret, cap, "%s", path) :
+			      snprintf(ret, cap, "%.*s%0*u%s", (int)stem, path, width, n, path + stem);
 
 	return len < 0 || (size_t)len >= cap ? -ENAMETOOLONG : 0;
 }
@@ -103,8 +108,8 @@ int rotation_name(const struct rotation *r, int64_t wall_ns, char *ret, size_t c
 		path = made;
 	}
 	if (!rule->like_tcpdump)
-		return put(ret, cap, path, n, timed ? -1 : 0);
+		return put(ret, cap, path, r->suffix_len, n, timed ? -1 : 0);
 	if (!rule->bytes && !rule->events)
-		return put(ret, cap, path, 0, -1);
-	return put(ret, cap, path, n, n || digits(rule->files) ? digits(rule->files) : -1);
+		return put(ret, cap, path, 0, 0, -1);
+	return put(ret, cap, path, r->suffix_len, n, n || digits(rule->files) ? digits(rule->files) : -1);
 }

@@ -2,7 +2,7 @@
 /*
  * Rotation of output files: when the next one begins, and its name. Pure: the caller passes sizes and times. Names
  * are FILE0, FILE1 (or strftime(3) of FILE) for every format, or tcpdump's for formats with its -C, -G and -W
- * (sinks/sink.h).
+ * (sinks/sink.h). A known suffix stays behind the number: ring0.pcapng, ring1.pcapng.
  */
 #ifndef PIPELINE_ROTATION_H
 #define PIPELINE_ROTATION_H
@@ -17,6 +17,7 @@
 struct rotation {
 	const struct sink_rotation *rule;	/* borrowed */
 	const char *path;	/* as given; borrowed */
+	size_t suffix_len;	/* bytes at the end of path that stay behind the number */
 	uint32_t n_files;	/* files before this one; restarts at a change by time if that restarts numbers */
 	uint32_t n_periods;	/* changes by time so far */
 	uint64_t since_ns;	/* time of the first event in this file; 0 = empty */

@@ -21,6 +21,8 @@ static const struct event_desc *desc_for(const struct sonde_rec *r, const struct
 			(p->flags & PARAMS_HAS_WORD && p->word & SCAP_WORD_STATE_ONLY) ||
 			scap_schema_event_info(p->type)->category == SCAP_CAT_INTERNAL;
 
+	if (p->type == SCAP_PROCINFO_E)
+		return &scap_procinfo_desc;
 	return internal ? &scap_internal_desc : &scap_event_desc;
 }
 
@@ -51,7 +53,7 @@ static const struct decode_row rows[] = {
 };
 
 static const struct event_desc *const scap_descs[] = {
-	&scap_event_desc, &scap_internal_desc, &scap_row_desc, NULL,
+	&scap_event_desc, &scap_internal_desc, &scap_procinfo_desc, &scap_row_desc, NULL,
 };
 
 /* Hides rows of users, groups and interfaces: they describe the host. Data of thread rows is in other records too. */

@@ -73,6 +73,12 @@ const struct event_desc scap_internal_desc = {
 	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .line = event_line_of,
 };
 
+const struct event_desc scap_procinfo_desc = {
+	.type = SONDE_EV_SCAP_PROCINFO, .name = "procinfo", .doc = "CPU time of a process so far, in clock ticks",
+	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .fields = scap_fields, .n_fields = SCAP_N_FIELDS,
+	.get = scap_fields_get, .line = event_line_of,
+};
+
 const struct event_desc scap_row_desc = {
 	.type = SONDE_EV_SCAP_ROW, .name = "sys.row", .doc = "a thread, descriptor or user that was there",
 	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .fields = row_fields,

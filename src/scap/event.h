@@ -21,6 +21,7 @@ struct event_desc;
 
 extern const struct event_desc scap_event_desc;	/* sys.event (EVENT_DATA) */
 extern const struct event_desc scap_internal_desc;	/* sys.internal (EVENT_STATE): internal to libscap */
+extern const struct event_desc scap_procinfo_desc;	/* of these, shown where a filter names it */
 extern const struct event_desc scap_row_desc;	/* sys.row (EVENT_STATE): a table row at the start */
 
 /* Records of include/sonde/scap_wire.h. */

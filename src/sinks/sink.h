@@ -38,7 +38,8 @@ struct sym;
 struct sink_rotation {
 	uint64_t bytes, every_ns, events;
 	uint32_t files;		/* then overwrite the first */
-	bool like_tcpdump;	/* file names and `files` as in tcpdump's -C, -G and -W */
+	bool like_tcpdump;	/* numbers and `files` as in tcpdump's -C, -G and -W */
+	bool number_last;	/* behind the suffix of the name, not before it */
 	/* Called with the name of each full file, when it is closed; may be NULL. */
 	void (*closed)(void *ctx, const char *name);
 	void *closed_ctx;

@@ -56,6 +56,9 @@ def test_every_limit_names_its_row(agent):
             ("max-snaplen", "probe=net", "option=--snaplen=trace=0"),
             ("max-snaplen", "probe=net", "option=--whole-packets"),
             ("min-interval", "probe=net", "option=--count", "option=--count-interval=1ns"),
+            ("min-interval", "probe=net", "option=--flows", "option=--flow-report=1ns"),
+            ("min-interval", "probe=net", "option=--rate=10", "option=--interval=1ns"),
+            ("min-interval", "probe=sys", "option=--summary", "option=--summary-interval=1ns"),
             ("max-expression", "probe=net", "where=" + " or ".join(["conn.dport=1"] * 50))):
         text = ask(client, *texts)
         assert text and row in text, (row, text)

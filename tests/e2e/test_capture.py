@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `-o pcapng` holds, against tcpdump on the same interface at the same time, and as tshark reads it."""
 import json
+import os
 import struct
 import subprocess
 
 import pytest
-from helpers import sh, wait_until
+from helpers import ROOT, sh, wait_until
 
 TCP_PORT, UDP_PORT, CLOSED_PORT = 5301, 5302, 5303
 
@@ -133,6 +134,56 @@ def test_snaplen_keeps_the_original_length(link, sonde, tmp_path):
     run.wait_for(lambda ev: ev["type"] == "net.trace", count=2)
     run.finish()
     assert [(length, len(data)) for length, data in packets(path)] == [(1042, 60), (1042, 60)]
+
+
+LOOPBACK_TALK = """
+import socket
+s = socket.create_server(("127.0.0.1", 0))
+for i in range(20):
+    c = socket.create_connection(s.getsockname())
+    p, _ = s.accept()
+    c.sendall(b"q" * 3000)
+    p.recv(3000, socket.MSG_WAITALL)
+    p.sendall(b"a" * 50000)
+    c.recv(50000, socket.MSG_WAITALL)
+    c.close()
+    p.close()
+"""
+
+
+def test_a_loopback_packet_is_there_once(sonde, netns, tmp_path):
+    """Lines show both passes; in a file the second would be a retransmission. A recording of both gives the same."""
+    ns, live, kept, again = netns(), tmp_path / "live.pcapng", tmp_path / "kept.rec", tmp_path / "again.pcap"
+    run = sonde("monitor", "--where", "evt.type=trace", "-i", "lo", "-w", str(live), "-o", str(kept), "-o", "json",
+                netns=ns)
+    ns.python(LOOPBACK_TALK)
+    run.stop()
+    assert sonde.run("monitor", "-r", str(kept), "-w", str(again)).returncode == 0
+    passes = [ev for ev in run.events if ev["type"] == "net.trace"]
+    for path in (live, again):
+        assert len(packets(path)) * 2 == len(passes) > 200
+        tshark = sh("tshark", "-r", str(path), "-Y", "tcp.analysis.retransmission or tcp.analysis.duplicate_ack or "
+                    "tcp.analysis.out_of_order", timeout=60)
+        assert tshark.stdout == ""
+
+
+@pytest.mark.parametrize("name, magic", [("x.pcap", b"\xd4\xc3\xb2\xa1"), ("x.pcapng", b"\x0a\x0d\x0d\x0a"),
+                                         ("x.json", b'{"v":'), ("x.rec", b"\x93SONDE"), ("x", b"\x93SONDE")])
+def test_w_writes_what_the_name_says(sonde, tmp_path, name, magic):
+    """Also where the suffix stands behind the number of a rotated file."""
+    source = os.path.join(ROOT, "tests", "data", "rec", "loopback.rec")
+    done = sonde.run("monitor", "-r", source, "-w", name, cwd=tmp_path)
+    assert done.returncode == 0 and (tmp_path / name).read_bytes().startswith(magic), done.stderr
+
+
+@pytest.mark.parametrize("command", [("monitor", "-o"), ("capture", "-w")])
+def test_the_number_of_a_rotated_file_stands_before_its_suffix(sonde, tmp_path, command):
+    source = os.path.join(ROOT, "tests", "data", "rec", "loopback.rec")
+    name, option = command
+    done = sonde.run(name, "-r", source, option, "ring.pcapng", "--rotate", "events=10,files=3", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == [f"ring{i}.pcapng" for i in range(3)]
+    assert all(packets(tmp_path / f"ring{i}.pcapng") for i in range(3))
 
 
 def test_replay_shows_what_live_showed(link, sonde, tmp_path):

@@ -24,6 +24,12 @@ def test_monitor_says_what_it_saw(sonde):
     assert done.stderr.splitlines()[-1] == "32 packets, 4 drops; 0 lost" and "packets," not in done.stdout
 
 
+def test_monitor_counts_the_packets_of_a_capture(sonde):
+    """Drops are not told: a capture file has none of its own."""
+    done = sonde.run("monitor", "-v", "-r", CAPTURE)
+    assert done.stderr.splitlines()[-1] == "5 packets; 0 lost"
+
+
 def test_a_reader_that_left_hears_nothing():
     done = subprocess.run(f"{BINARY} monitor -v --json -r {RECORDING} -r {RECORDING} | true", shell=True, check=False,
                           capture_output=True, text=True, timeout=READY_S)

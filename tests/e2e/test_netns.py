@@ -25,6 +25,16 @@ def test_each_namespace_is_watched_once(netns, sonde, how):
         assert sum(f" {ns.name}/lo: " in line for line in running.lines) == PACKETS, running.lines
 
 
+def test_flows_name_the_namespace_as_monitor_does(netns, sonde):
+    there = netns()
+    running = sonde("flows", "--netns", there.name, "icmp")
+    there.run(*PING)
+    running.wait_for_line(lambda line: "icmp" in line)
+    running.stop()
+    lines = [line for line in running.lines if "icmp" in line]
+    assert lines and all(f" {there.name}/lo: " in line for line in lines), running.lines
+
+
 def test_own_namespace_has_no_label(netns, sonde):
     """Packets of the command's namespace alone, drops of all: these are named where they are from elsewhere."""
     own, other = netns(), netns()

@@ -103,7 +103,7 @@ def test_a_filter_that_refused_everything(sonde, netns):
     ns = netns()
     one = sonde("capture", "--agent=no", "-i", "lo", "-w", "/dev/null", "tcp port 4301", netns=ns)
     ns.run("ping", "-q", "-c", "3", "-i", "0.01", "127.0.0.1")
-    seen = re.fullmatch(r"the filter refused ([\d,]+) of \1 packets", why_nothing(one)).group(1)
+    seen = re.fullmatch(r"the filter and --interface refused ([\d,]+) of \1 packets", why_nothing(one)).group(1)
     assert int(seen) >= 6
 
 
@@ -122,6 +122,34 @@ def test_traffic_elsewhere(sonde, netns):
     why = re.fullmatch(r"no packets in [\d.]+ s; only other network namespaces had traffic \((\d+) seen\)",
                        why_nothing(one))
     assert int(why.group(1)) >= 1
+
+
+def test_an_idle_process(sonde, sleeper):
+    """The samples of the others are refused by --pid, not by a filter."""
+    done = sonde.run("profile", "--agent=no", "--pid", str(sleeper.pid), "-o", "folded", "--duration", "1s",
+                     timeout=helpers.READY_S)
+    assert re.search(r"nothing shown: --pid refused ([\d,]+) of \1 samples$", done.stderr, re.M), done.stderr
+
+
+def test_packets_of_other_interfaces_are_not_the_filters(sonde, link):
+    """No filter was given: drops on another interface are refused by --interface."""
+    one = sonde("monitor", "--agent=no", "-i", "lo", netns=link.b)
+    link.a.python(f"import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{link.b_ip}', 9))")
+    link.b.run("ping", "-q", "-c", "1", link.a_ip)
+    why = re.fullmatch(r"--interface refused ([\d,]+) of \1 packets?", why_nothing(one))
+    assert int(why.group(1)) >= 1
+
+
+def test_a_command_that_does_not_run(sonde):
+    """An idle command is not a filter that refused the samples of others."""
+    for _ in range(5):      # a tick may meet the exec
+        done = sonde.run("profile", "--agent=no", "-o", "folded", "--", "sleep", "1", timeout=helpers.READY_S)
+        if not done.stdout:
+            break
+    assert re.search(r"nothing shown: no samples of the command in \d\.\d s, [\d,]+ of other processes$", done.stderr,
+                     re.M), done.stderr
+    done = sonde.run("profile", "--agent=no", "-o", "folded", "--", "sleep", "0.05", timeout=helpers.READY_S)
+    assert re.search(r"nothing shown: no samples of the command: ran 0\.\d s at 49 Hz", done.stderr), done.stderr
 
 
 def test_no_sample_in_a_short_run(sonde, sleeper):

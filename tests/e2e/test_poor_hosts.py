@@ -45,6 +45,23 @@ def test_too_few_descriptors(command):
     assert "at most 60 files may be open" in lines[0] and "ulimit" in lines[0]
 
 
+DATA = os.path.join(ROOT, "tests", "data")
+
+
+@pytest.mark.parametrize("words", [["monitor"], ["profile"], ["syscalls"], ["rpc"], ["agent"], ["ui"],
+                                   ["help", "events"], ["monitor", "-r", f"{DATA}/rec/loopback.rec"],
+                                   ["record", "-r", f"{DATA}/scap/session.scap"]], ids=lambda words: words[0])
+def test_hardly_any_descriptor(words, tmp_path):
+    """The sentence names what failed, at whichever step."""
+    place = ["--socket-dir", str(tmp_path)] if words == ["agent"] else []
+    for limit in range(4, 13):
+        done = subprocess.run([BINARY, *words, *place], capture_output=True, text=True, timeout=60, check=False,
+                              preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+        lines = done.stderr.splitlines()
+        assert done.returncode == 0 or re.match(r"sonde: \S+ \S+", lines[-1]), (limit, done)
+        assert not [line for line in lines if re.fullmatch(r"sonde: *", line)], (limit, lines)
+
+
 def test_a_soft_limit_of_descriptors_is_raised():
     assert run("monitor", preexec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (60, 4096))) == (0, [])
 

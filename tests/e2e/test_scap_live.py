@@ -157,10 +157,25 @@ def test_captures_have_the_cpu_times_of_processes(tmp_path):
     ticks = [sum(times) for times in cpu_times(path, busy.pid)]
     assert len(ticks) >= 2 and ticks == sorted(ticks) and ticks[-1] > ticks[0], ticks
     assert "procinfo" not in output(BINARY, "syscalls", "-r", path, "--format", "sysdig")
+    shown = output(BINARY, "compat", "sysdig", "-r", path, f"evt.type=procinfo and proc.pid={busy.pid}").splitlines()
+    assert [int(user) + int(sys) for user, sys in
+            (re.search(r" > procinfo cpu_usr=(\d+) cpu_sys=(\d+) *$", line).groups() for line in shown)] == ticks
     helpers.need("sysdig")
     table = output("sysdig", "-r", path, "-c", "topprocs_cpu").splitlines()
     shares = {int(line.split()[2]): float(line.split()[0][:-1]) for line in table[2:] if len(line.split()) == 3}
     assert shares.get(busy.pid, 0) > 0, table
+
+
+@pytest.mark.parametrize("words, more", [(["compat", "sysdig"], " and proc.pid={}"), (["syscalls"], "")])
+def test_cpu_times_are_shown_where_they_are_asked_for(words, more):
+    """Each second, of all processes; with the tables that sysdig's lines need also of the selected ones."""
+    me = os.getpid()
+    lines = output(BINARY, *words, "--agent=no", "--duration", "1500ms",
+                   "evt.type=procinfo" + more.format(me)).splitlines()
+    lines = [line for line in lines if "sys.gap" not in line]       # on a busy host
+    mine = [line for line in lines if re.search(rf"[(\[]{me}[)\]] > procinfo cpu_usr=\d+ cpu_sys=\d+", line)]
+    assert len(mine) >= 2 and all(" > procinfo " in line for line in lines), lines
+    assert not more or mine == lines
 
 
 def wrong_names(lines):

@@ -84,6 +84,15 @@ def test_lines_of_programs_are_those_of_strace():
     assert lines > 5000 and len(pairs) <= 0.03 * lines, pairs[:20]
 
 
+@needs_strace
+def test_nodes_timers_and_floppies_are_those_of_strace(tmp_path):
+    """Each line of a program that passes masks of memory nodes, values of timers and floppy commands."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "syscalls", "nodes.c")
+    subprocess.run(["cc", "-O1", "-Wall", "-o", tmp_path / "nodes", source], check=True)
+    lines, pairs = strace_lines.compare([str(tmp_path / "nodes")], timeout=60)
+    assert lines > 60 and not pairs
+
+
 ROOT = os.path.join(os.path.dirname(__file__), "..", "..")
 UNDECODED = re.compile(r", (0x[0-9a-f]+|1)\) += (0|-1 .*)$")
 # strace asks the host for the name of interface 1, explains an error, or shows a key

@@ -287,6 +287,53 @@ static void a_run_without_packets_is_a_file(void **state)
 	outfile_free(out);
 }
 
+static size_t file_bytes(const char *format, const uint8_t *ways, size_t n)
+{
+	const struct sample_body body = { .point = 2 };
+	struct event ev = { .desc = &sample_desc, .body = &body, .body_len = sizeof(body) }, one;
+	struct outfile *out;
+	struct sink s;
+	size_t len;
+
+	assert_int_equal(outfile_open_mem(&out), 0);
+	assert_int_equal(sink_open(&s, sink_find(format), &plain_opts, out, NULL), 0);
+	for (size_t i = 0; i < n; i++) {
+		struct sample_packet p = sample_packet(77, ways[i] & 4 ? 2 : 1, ways[i] & 3, SONDE_LINK_ETHERNET);
+
+		one = ev;
+		one.names = event_names_new();
+		assert_int_equal(sample_send(&s, &one, &p), 0);
+		event_names_free((struct names *)one.names);
+	}
+	assert_int_equal(sink_close(&s), 0);
+	outfile_mem(out, &len);
+	outfile_free(out);
+	return len;
+}
+
+/* Other interfaces, single passes and drops (which have no direction) are not taken for a second pass. */
+static void loopback_packets_are_there_once(void **state)
+{
+	enum { DROP = PACKET_DIR_UNKNOWN, IN = PACKET_DIR_IN, OUT = PACKET_DIR_OUT };
+	enum { ETH_IN = 4 | IN, ETH_OUT = 4 | OUT };
+	static const char *const formats[] = { "pcapng", "pcap" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+#define WAYS(...) (const uint8_t[]){ __VA_ARGS__ }
+#define BYTES(...) file_bytes(formats[i], WAYS(__VA_ARGS__), sizeof(WAYS(__VA_ARGS__)))
+		const size_t none = file_bytes(formats[i], NULL, 0), one = BYTES(OUT), more = BYTES(OUT, OUT) - one;
+
+		assert_true(one > none && more > 0);
+		assert_int_equal(BYTES(OUT, IN), one);
+		assert_int_equal(BYTES(OUT, OUT, IN, IN), one + more);
+		assert_int_equal(BYTES(OUT, IN, IN), one + more);
+		assert_true(BYTES(IN) > none);
+		assert_true(BYTES(OUT, IN, DROP) > one);
+		assert_true(BYTES(ETH_OUT, ETH_IN) > BYTES(ETH_OUT));
+	}
+}
+
 /* For other readers: the sample as a file. */
 static int write_sample(const char *path)
 {
@@ -308,6 +355,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(statistics_hold_the_ledger),
 		cmocka_unit_test(process_blocks_come_when_asked),
 		cmocka_unit_test(a_run_without_packets_is_a_file),
+		cmocka_unit_test(loopback_packets_are_there_once),
 	};
 
 	if (argc == 3 && !strcmp(argv[1], "--write"))

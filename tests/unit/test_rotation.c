@@ -28,10 +28,10 @@ static int in_utc(void **state)
 }
 
 /* The names of the first files, in order, joined by blanks; files change by size. */
-static const char *names(const struct sink_rotation *rule, unsigned n)
+static const char *names_of(const struct sink_rotation *rule, const char *path, size_t suffix_len, unsigned n)
 {
 	static char ret[512];
-	struct rotation r = { .rule = rule, .path = "f" };
+	struct rotation r = { .rule = rule, .path = path, .suffix_len = suffix_len };
 
 	ret[0] = '\0';
 	rotation_step(&r, S, 0);
@@ -43,6 +43,26 @@ static const char *names(const struct sink_rotation *rule, unsigned n)
 		assert_int_equal(rotation_step(&r, S, rule->bytes + 1), ROTATION_NEXT);
 	}
 	return ret;
+}
+
+static const char *names(const struct sink_rotation *rule, unsigned n)
+{
+	return names_of(rule, "f", 0, n);
+}
+
+static void test_numbers_before_the_suffix(void **state)
+{
+	const struct sink_rotation ours = { .bytes = 10 };
+	const struct sink_rotation theirs = { .bytes = 10, .files = 11, .like_tcpdump = true };
+	struct rotation timed = { .rule = &(struct sink_rotation){ .every_ns = S, .bytes = 10, .like_tcpdump = true },
+				  .path = "f-%S.pcapng", .suffix_len = strlen(".pcapng"), .n_files = 3 };
+	char name[32];
+
+	(void)state;
+	assert_string_equal(names_of(&ours, "f.rec", strlen(".rec"), 3), "f0.rec f1.rec f2.rec");
+	assert_string_equal(names_of(&theirs, "f.pcapng", strlen(".pcapng"), 2), "f00.pcapng f01.pcapng");
+	assert_int_equal(rotation_name(&timed, 7 * (int64_t)S, name, sizeof(name)), 0);
+	assert_string_equal(name, "f-073.pcapng");
 }
 
 static void test_numbers(void **state)
@@ -182,7 +202,8 @@ static void test_too_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_numbers), cmocka_unit_test(test_the_size_itself),
+		cmocka_unit_test(test_numbers), cmocka_unit_test(test_numbers_before_the_suffix),
+		cmocka_unit_test(test_the_size_itself),
 		cmocka_unit_test(test_by_time_ends_after_so_many),
 		cmocka_unit_test(test_by_time_without_a_format), cmocka_unit_test(test_size_and_time),
 		cmocka_unit_test(test_by_events), cmocka_unit_test(test_sonde_names_by_time),

@@ -551,13 +551,15 @@ static __always_inline int run_mmsg(const struct sys_scratch *s, __u32 arg, __u6
 	return 0;
 }
 
-/* Rounded up to whole words of the ABI. */
-static __always_inline __u32 fdset_bytes(__u64 count, __u32 compat)
+/* Bytes of a set of @bits, at most @most of them, in whole words of the ABI. */
+static __always_inline __u32 set_bytes(__u64 bits, __u32 most, __u32 compat)
 {
-	if (count > 1024)
-		return 128;
-	return compat ? ((__u32)count + 31) / 32 * 4 : ((__u32)count + 63) / 64 * 8;
+	const __u32 n = bits > most ? most : (__u32)bits;
+
+	return compat ? (n + 31) / 32 * 4 : (n + 63) / 64 * 8;
 }
+
+#define NODES_BYTES 256u
 
 /* Runs step @i of plan_at(@steps). */
 __noinline int run_op(__u32 steps, __u32 i)
@@ -595,7 +597,10 @@ __noinline int run_op(__u32 steps, __u32 i)
 	if (kind == SYS_OP_ARRAY)
 		return read_mem(arg, SYS_CHUNK_MEM, addr, count > 512 ? 8192 : (__u32)count * op->size, 4096);
 	if (kind == SYS_OP_FDSET)
-		return read_mem(arg, SYS_CHUNK_MEM, addr, fdset_bytes(count, compat), 128);
+		return read_mem(arg, SYS_CHUNK_MEM, addr, set_bytes(count, 1024, compat), 128);
+	if (kind == SYS_OP_NODES) /* a word too much marks the chunk as cut */
+		return read_mem(arg, SYS_CHUNK_MEM, addr, set_bytes(count - !!count, (NODES_BYTES + 8) * 8, compat),
+				NODES_BYTES);
 	if (kind == SYS_OP_SOCKADDR)
 		return read_mem(arg, SYS_CHUNK_SOCKADDR, addr, count, SYS_ADDR_BYTES);
 	if (kind == SYS_OP_SOCKADDR_LENP)

@@ -174,6 +174,27 @@ static void add_cpus(const struct sys_body *b, const struct sys_arg *arg, struct
 	sys_text_bits(m.data, m.len * 8, length_of(b, arg) > m.len, out);
 }
 
+#define NODES_SHOWN 32
+
+/* A mask of one bit less than the argument says, in words of the ABI, as strace shows it. */
+static void add_nodes(const struct sys_body *b, const struct sys_arg *arg, const struct sys_print_opts *o,
+		      struct buf *out)
+{
+	const size_t word = b->abi == SYS_ABI_I386 ? 4 : 8;
+	struct sys_bytes m = sys_body_chunk(b, arg->reg, SYS_CHUNK_MEM);
+	struct cursor c = cur_init(m.data, m.len);
+	size_t n = 0;
+
+	if (!m.there || m.flags & SYS_CHUNK_F_FAULT || (m.len < word && length_of(b, arg))) {
+		sys_text_ptr(b->args[arg->reg], out);
+		return;
+	}
+	buf_add_char(out, '[');
+	for (; cur_left(&c) >= word && (o->full || n < NODES_SHOWN); n++)
+		buf_printf(out, "%s%#0*" PRIx64, n ? ", " : "", (int)word * 2, word == 4 ? cur_u32(&c) : cur_u64(&c));
+	buf_add_str(out, m.flags & SYS_CHUNK_F_CUT || cur_left(&c) >= word ? ", ...]" : "]");
+}
+
 static void add_sigframe(const struct sys_body *b, unsigned i, struct buf *out)
 {
 	struct sys_bytes m = sys_body_chunk(b, i, SYS_CHUNK_MEM);
@@ -334,6 +355,9 @@ static bool add_pointed(const struct sys_body *b, const struct sys_arg *arg, boo
 		return true;
 	case SYS_ARG_CPUS:
 		add_cpus(b, arg, out);
+		return true;
+	case SYS_ARG_NODES: case SYS_ARG_ONODES:
+		add_nodes(b, arg, o, out);
 		return true;
 	case SYS_ARG_SIGFRAME:
 		add_sigframe(b, i, out);

@@ -224,7 +224,8 @@ static bool is_filled_in(const struct sys_arg *arg)
 	switch ((enum sys_arg_kind)arg->kind) {
 	case SYS_ARG_MEM_OUT: case SYS_ARG_MEM_REST: case SYS_ARG_ARRAY_OUT: case SYS_ARG_DATA_OUT:
 	case SYS_ARG_DATA_LENP: case SYS_ARG_DATA_HEX: case SYS_ARG_DATA_STR: case SYS_ARG_OPT_OUT:
-	case SYS_ARG_DIRENTS: case SYS_ARG_OSA: case SYS_ARG_OIOV: case SYS_ARG_OMSG: case SYS_ARG_OMMSG:
+	case SYS_ARG_ONODES: case SYS_ARG_DIRENTS:
+	case SYS_ARG_OSA: case SYS_ARG_OIOV: case SYS_ARG_OMSG: case SYS_ARG_OMMSG:
 		return true;
 	default:
 		return false;

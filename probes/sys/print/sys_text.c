@@ -164,10 +164,7 @@ static void add_open(const struct xlat *x, uint64_t v, uint64_t mask, const char
 static void add_base(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	add_enum(x, v & 0xf, NULL, out);
-	if (!strcmp(x->name, "socktype"))
-		add_or_flags("sockflags", v & ~0xfull, out);
-	else if (v & ~0xfull)
-		buf_printf(out, "|%#llx", (unsigned long long)(v & ~0xfull));
+	add_or_flags(strcmp(x->name, "socktype") ? "mpol_flags" : "sockflags", v & ~0xfull, out);
 }
 
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out)

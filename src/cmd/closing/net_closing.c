@@ -29,7 +29,8 @@ static void count_packet(struct net_closing *c, const struct event *ev)
 
 	if (ev->desc == &net_drop_desc)
 		c->drops++;
-	if (ev->desc == &net_trace_desc || c->file)
+	c->captured |= ev->desc->type == SONDE_EV_PACKET;
+	if (ev->desc == &net_trace_desc || ev->desc->type == SONDE_EV_PACKET || c->file)
 		c->packets++;
 	c->bytes += pkt ? pkt->cap_len : 0;
 }
@@ -123,8 +124,10 @@ static void put_file(struct buf *b, const struct net_closing *c)
 static void put_seen(struct buf *b, const struct net_closing *c)
 {
 	closing_add_count(b, c->packets, "packet");
-	buf_add_str(b, ", ");
-	closing_add_count(b, c->drops, "drop");
+	if (c->drops || !c->captured) {
+		buf_add_str(b, ", ");
+		closing_add_count(b, c->drops, "drop");
+	}
 	if (c->refused) {
 		buf_add_str(b, ", ");
 		closing_add_count(b, c->refused, "refused connection");

@@ -5,12 +5,14 @@
 #ifndef CMD_NET_CLOSING_H
 #define CMD_NET_CLOSING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct net_closing {
 	const struct run_conf *run;
 	const char *file;	/* file of the packets; NULL = none */
 	uint64_t packets, bytes, drops, lost;
+	bool captured;		/* packets of a capture file, which does not tell drops */
 	uint64_t refused;	/* connections, shown */
 	uint64_t counted, unexplained; /* by the kernel, and those of them that no program saw */
 	uint64_t begin_ns, end_ns;

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/macros.h"
+#include "cmd/child.h"
 #include "cmd/closing/closing.h"
 #include "cmd/other_netns.h"
 #include "cmd/run.h"
@@ -113,11 +114,13 @@ static void say_losses(const struct pipeline *p, bool each)
 
 /* ---- why nothing was shown ---- */
 
-/* Instance 0 is proc, which every run has. */
-static void own_ledger(const struct pipeline *p, struct sonde_ledger *ret)
+/* Instance 0 is proc, which every run has. Where the ledger counts hits of probes, events are counted here alone. */
+static void own_ledger(const struct pipeline *p, const struct run_ops *spec, struct sonde_ledger *ret)
 {
 	*ret = (struct sonde_ledger){ 0 };
-	for (uint16_t i = 1; i < SONDE_INSTANCES; i++) {
+	if (spec->counts_hits)
+		ret->seen = ret->filtered = pipeline_refused(p);
+	for (uint16_t i = 1; i < SONDE_INSTANCES && !spec->counts_hits; i++) {
 		struct sonde_ledger l;
 
 		if (!pipeline_instance(p, i, &l))
@@ -138,9 +141,33 @@ static bool add_ended(const struct run_conf *c, struct buf *out)
 	return true;
 }
 
-static void add_refused(const struct sonde_ledger *l, const char *unit, struct buf *out)
+static bool selects_command(const struct run_ops *spec)
 {
-	buf_add_str(out, "the filter refused ");
+	return spec->command && spec->command->len && !(spec->child && spec->child->aside);
+}
+
+/* The user's means of selection: "the filter and --pid". Empty without any: nothing was refused on request. */
+static void add_selection(const struct run_end *c, struct buf *out)
+{
+	const struct run_conf *r = c->conf;
+	const struct { bool is_given; const char *word; } all[] = {
+		{ r->where || c->spec->filter_text, "the filter" },
+		{ r->pids.len || r->trees.len, "--pid" },
+		{ r->ifaces.len, "--interface" },
+		{ r->netns.len, "--netns" },
+		{ r->containers.len, "--container" },
+		{ r->cgroups.len, "--cgroup" },
+		{ c->spec->selects, c->spec->selects },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i].is_given)
+			buf_printf(out, "%s%s", out->len ? " and " : "", all[i].word);
+}
+
+static void add_refused(const struct sonde_ledger *l, const char *by, const char *unit, struct buf *out)
+{
+	buf_printf(out, "%s refused ", by);
 	closing_add_number(out, l->filtered);
 	buf_add_str(out, " of ");
 	closing_add_count(out, l->seen, unit);
@@ -157,29 +184,36 @@ static bool was_short(const struct run_end *c)
 	return hertz_of(c) && (double)c->ran_ns / 1e9 * hertz_of(c) < 10;
 }
 
-static void add_silence(const struct run_end *c, struct buf *out)
+static void add_silence(const struct run_end *c, const struct sonde_ledger *l, struct buf *out)
 {
+	const char *of = selects_command(c->spec) ? " of the command" : "";
 	double ran_s = (double)c->ran_ns / 1e9;
 	unsigned others = c->others ? other_netns_busy(c->others) : 0;
 
 	if (was_short(c))
-		buf_printf(out, "no %ss: ran %.1f s at %u Hz", c->spec->unit, ran_s, hertz_of(c));
+		buf_printf(out, "no %ss%s: ran %.1f s at %u Hz", c->spec->unit, of, ran_s, hertz_of(c));
 	else
-		buf_printf(out, "no %ss in %.1f s", c->spec->unit, ran_s);
+		buf_printf(out, "no %ss%s in %.1f s", c->spec->unit, of, ran_s);
+	if (*of && l->filtered) {
+		buf_add_str(out, ", ");
+		closing_add_number(out, l->filtered);
+		buf_add_str(out, " of other processes");
+	}
 	if (others)
 		buf_printf(out, "; only other network namespaces had traffic (%u seen)", others);
 }
 
 static void say_nothing_shown(const struct pipeline *p, const struct run_end *c)
 {
-	_cleanup_(buf_fini) struct buf why = { 0 };
+	_cleanup_(buf_fini) struct buf why = { 0 }, by = { 0 };
 	struct sonde_ledger l;
 
-	own_ledger(p, &l);
-	if (!add_ended(c->conf, &why) && l.filtered && !was_short(c))
-		add_refused(&l, c->spec->unit, &why);
+	own_ledger(p, c->spec, &l);
+	add_selection(c, &by);
+	if (!add_ended(c->conf, &why) && l.filtered && by.len && !was_short(c))
+		add_refused(&l, buf_str(&by), c->spec->unit, &why);
 	else if (!why.len)
-		add_silence(c, &why);
+		add_silence(c, &l, &why);
 	if (!buf_error(&why))
 		log_info("sonde: nothing shown: %s", buf_str(&why));
 }

@@ -291,7 +291,7 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 		r = start_keeper(&d, &err);
 	if (r >= 0 && !d.conf->check) {
 		loop = loop_new();
-		r = loop ? serve(&d, loop, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");
+		r = loop ? serve(&d, loop, &err) : err_errno(&err, -errno, "cannot make an event loop");
 	}
 	agent_free(d.agent);
 	loop_free(loop);

@@ -58,7 +58,7 @@ static int set_files(struct capture_conf *c, struct run_texts *texts, struct err
 		return err_set(err, -EINVAL,
 			       "--rotate files=N is the number of files: size=, time= or events= changes "
 			       "them");
-	return run_settle(run, NULL, c->write_format ? c->write_format : "pcapng", texts, err);
+	return run_settle(run, NULL, "pcapng", texts, err);
 }
 
 /* ---- selection ---- */
@@ -172,7 +172,8 @@ const struct cmd cmd_capture = {
 	       "kernel drops it. A "
 	       "packet that is forwarded passes two interfaces and is there twice.\n\n"
 	       "The pcap filter runs in the kernel, and so does the selection by process, cgroup, namespace and, in "
-	       "--where, proc.name and proc.pid. --rotate names files as tcpdump's -C, -G and -W do. Without -w "
+	       "--where, proc.name and proc.pid. --rotate numbers files as tcpdump's -C, -G and -W do, in front of "
+	       "the suffix. Without -w "
 	       "packets are shown as lines.\n\n"
 	       "With --keep it is a flight recorder: packets stay in memory, where each overwrites an old one, and "
 	       "nothing is written until an event meets --on or SIGUSR2 comes. Then all of the time before and some "

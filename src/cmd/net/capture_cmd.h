@@ -23,8 +23,6 @@ struct capture_conf {
 	const char *flow;
 	struct record_conf record;
 
-	const char *write_format; /* of -w, set by a caller; NULL = pcapng */
-
 	/* set by a caller that prints the lines itself */
 	const struct sink_ops *watcher; /* in place of lines; NULL = none */
 	void *watcher_ctx;

@@ -181,8 +181,8 @@ void packet_filter_kinds(const struct filter *f, struct net_conf *net)
 bool packet_filter_kept(const struct run_conf *run)
 {
 	for (size_t i = 0; i < run->outputs.len; i++) {
-		_cleanup_free_ char *name = strndup(run->outputs.items[i], strcspn(run->outputs.items[i], ":"));
-		const struct sink_ops *ops = name ? sink_find(name) : NULL;
+		const char *path;
+		const struct sink_ops *ops = sink_of_output(run->outputs.items[i], run->file_format, &path);
 
 		if (ops && ((ops->needs & 1u << SEC_PACKET) || (ops->flags & SINK_RAW)))
 			return true;

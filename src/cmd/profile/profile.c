@@ -357,6 +357,16 @@ static const char *place_header(const struct profile_conf *c, const char *header
 	return !text && !c->run.quiet && isatty(STDERR_FILENO) ? header : NULL;
 }
 
+/* The option that refuses samples, for the message of an empty run. */
+static const char *selected_by(const struct cpu_conf *cpu)
+{
+	if (cpu->tids.len)
+		return "--tid";
+	if (!cpu->off_cpu && !cpu->wall)
+		return NULL;
+	return cpu->min_block_ns ? "--min-block-time" : cpu->max_block_ns ? "--max-block-time" : NULL;
+}
+
 static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct watch *watch,
 		       struct stack_view *view)
 {
@@ -388,6 +398,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 		.needs = on_needs,
 		.needs_ctx = c,
 		.filter_text = c->filter_text,
+		.selects = selected_by(&c->cpu),
 		.command = &w->command,
 		.child = c->child,
 		.watcher = &watch_sink,

@@ -301,6 +301,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	static const char *const types[] = { "rpc", NULL };
 	struct run_ops spec = {
 		.unit = "call",
+		.counts_hits = true,
 		.reads = types,
 		.probes = probes,
 		.cmdline = w->line,

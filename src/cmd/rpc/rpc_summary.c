@@ -40,6 +40,17 @@ struct rpc_summary {
 	const char *name;		/* word of the name */
 };
 
+static void row_free(struct row *r)
+{
+	if (!r)
+		return;
+	free(r->name);
+	free(r->side);
+	free(r->comm);
+	free(r);
+}
+DEFINE_CLEANUP(struct row *, row_free)
+
 int rpc_summary_new(bool raw, struct rpc_summary **ret)
 {
 	struct rpc_summary *s = calloc(1, sizeof(*s));
@@ -56,12 +67,8 @@ void rpc_summary_free(struct rpc_summary *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->rows.len; i++) {
-		free(s->rows.items[i]->name);
-		free(s->rows.items[i]->side);
-		free(s->rows.items[i]->comm);
-		free(s->rows.items[i]);
-	}
+	for (size_t i = 0; i < s->rows.len; i++)
+		row_free(s->rows.items[i]);
 	vec_fini(&s->rows);
 	map_fini(&s->by_key);
 	free(s);
@@ -108,19 +115,22 @@ static char *copy(const struct value *v, const char *otherwise)
 static struct row *new_row(struct rpc_summary *s, uint64_t key, const struct value *name, const struct value *side,
 			   const struct value *comm)
 {
-	struct row *r = calloc(1, sizeof(*r));
-	size_t *index = r && vec_grow(&s->rows) >= 0 ? map_add(&s->by_key, &key, NULL) : NULL;
+	_cleanup_(row_freep) struct row *r = calloc(1, sizeof(*r));
+	size_t *index;
 
-	if (!index) {
-		free(r);
+	if (!r)
 		return NULL;
-	}
 	r->name = copy(name, "?");
 	r->side = copy(side, "?");
 	r->comm = copy(comm, "");
+	if (!r->name || !r->side || !r->comm || vec_grow(&s->rows) < 0)
+		return NULL;
+	index = map_add(&s->by_key, &key, NULL);
+	if (!index)
+		return NULL;
 	s->rows.items[s->rows.len++] = r;
 	*index = s->rows.len;
-	return r;
+	return TAKE_PTR(r);
 }
 
 static uint64_t hash_value(const struct value *v)
@@ -128,6 +138,12 @@ static uint64_t hash_value(const struct value *v)
 	return v->kind == VAL_STR ? map_hash(v->str, v->len) : 0;
 }
 
+static uint64_t key_of(const struct value *name, const struct value *side, const struct value *comm)
+{
+	return hash_value(name) * 3 + hash_value(side) * 5 + hash_value(comm) * 7;
+}
+
+/* With as many rows as a table may have, methods without one are counted together. */
 static struct row *row_of(struct rpc_summary *s, const struct event *ev)
 {
 	static const struct value other = { .kind = VAL_STR, .str = "(other)", .len = 7 };
@@ -143,10 +159,13 @@ static struct row *row_of(struct rpc_summary *s, const struct event *ev)
 		comm.str = event_sec_proc_str(p, event_section(ev, SEC_PROC), p->comm, &comm.len);
 		comm.kind = comm.str ? VAL_STR : VAL_NONE;
 	}
-	if (s->rows.len >= ROWS_MAX)
-		name = comm = other;
-	key = hash_value(&name) * 3 + hash_value(&side) * 5 + hash_value(&comm) * 7;
+	key = key_of(&name, &side, &comm);
 	index = map_find(&s->by_key, &key);
+	if (!index && s->rows.len >= ROWS_MAX) {
+		name = comm = other;
+		key = key_of(&name, &side, &comm);
+		index = map_find(&s->by_key, &key);
+	}
 	return index ? s->rows.items[*index - 1] : new_row(s, key, &name, &side, &comm);
 }
 
@@ -293,8 +312,7 @@ int rpc_summary_print(const struct rpc_summary *s, bool json, struct buf *out)
 
 static int summary_event(struct sink *s, const struct event *ev)
 {
-	rpc_summary_add(s->opts->ctx, ev);
-	return 0;
+	return rpc_summary_add(s->opts->ctx, ev);
 }
 
 const struct sink_ops rpc_summary_sink = {

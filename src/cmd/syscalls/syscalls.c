@@ -153,6 +153,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	if (strace_lines(c))
 		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
+	c->sys.cpu_times_shown = filter_mentions(filter, "evt.type", "procinfo");
 	if (!(wanted || by_words || (has_fields(c) && strstr(c->run.format, "evt."))))
 		return;
 	c->sys.context = c->sys.scan = c->sys.keep_state = true;

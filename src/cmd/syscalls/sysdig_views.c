@@ -62,21 +62,23 @@ static void fill(struct view_event *e, const struct event *ev, const struct scap
 		e->moved = (uint64_t)e->res;
 }
 
-/* Counts an event; ignores events without process and descriptor state. */
-static void take_event(struct sysdig_views *v, const struct event *ev)
+/* Counts an event; ignores events without process and descriptor state. 0 or -ENOMEM. */
+static int take_event(struct sysdig_views *v, const struct event *ev)
 {
 	struct view_event e;
+	int r = 0;
 
 	if (!ev->view || !ev->view->info || ev->desc->class != EVENT_DATA)
-		return;
+		return 0;
 	fill(&e, ev, ev->view);
 	v->last_ns = ev->view->ts_ns;
 	if (!v->first_ns)
 		v->first_ns = v->last_ns;
-	for (size_t i = 0; i < v->tables.len; i++)
-		view_table_take(v->tables.items[i], &e, &v->key);
+	for (size_t i = 0; r >= 0 && i < v->tables.len; i++)
+		r = view_table_take(v->tables.items[i], &e, &v->key);
 	if (v->spectrum.on)
 		view_spectrum_take(&v->spectrum, ev->view->ts_ns, e.leaves ? e.latency_ns : 0);
+	return r;
 }
 
 /* ---- life ---- */
@@ -169,8 +171,7 @@ static int sink_open_views(struct sink *s, struct err *err)
 
 static int sink_take(struct sink *s, const struct event *ev)
 {
-	take_event(s->opts->ctx, ev);
-	return 0;
+	return take_event(s->opts->ctx, ev);
 }
 
 static int sink_close_views(struct sink *s)

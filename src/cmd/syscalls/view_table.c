@@ -4,6 +4,7 @@
  */
 #include "cmd/syscalls/view_table.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,20 +209,23 @@ static struct view_row *row_of(struct view_table *t, const char *key, size_t len
 	return &t->rows.items[t->rows.len++];
 }
 
-void view_table_take(struct view_table *t, const struct view_event *e, struct buf *key)
+int view_table_take(struct view_table *t, const struct view_event *e, struct buf *key)
 {
 	struct view_row *row;
 	uint64_t value;
 
 	buf_reset(key);
-	if (!t->kind->take(e, key, &value) || buf_error(key))
-		return;
+	if (!t->kind->take(e, key, &value))
+		return 0;
+	if (buf_error(key))
+		return buf_error(key);
 	row = row_of(t, key->data, MIN(key->len, (size_t)KEY_MAX));
 	if (!row)
-		return;
+		return -ENOMEM;
 	row->count++;
 	row->value = t->kind->largest ? MAX(row->value, value) : row->value + value;
 	t->total += value;
+	return 0;
 }
 
 static int heavier(const void *a, const void *b)

@@ -55,8 +55,8 @@ struct view_table {
 struct view_table *view_table_new(const struct view_kind *kind);
 void view_table_free(struct view_table *t);
 
-/* Adds the event to its row; @key is scratch memory. Drops the event if memory runs out. */
-void view_table_take(struct view_table *t, const struct view_event *e, struct buf *key);
+/* Adds the event to its row; @key is scratch memory. 0 or -ENOMEM. */
+int view_table_take(struct view_table *t, const struct view_event *e, struct buf *key);
 /* Sorts rows by value, largest first. */
 void view_table_sort(struct view_table *t);
 

@@ -41,7 +41,7 @@ static int serve(int fd)
 	struct loop *loop = loop_new();
 	struct agent *a = NULL;
 	struct err err = { 0 };
-	int r = loop ? agent_new(loop, &conf, &a, &err) : err_errno(&err, -ENOMEM, "cannot make an event loop");
+	int r = loop ? agent_new(loop, &conf, &a, &err) : err_errno(&err, -errno, "cannot make an event loop");
 
 	if (r >= 0)
 		r = agent_run(a, &err);

@@ -293,7 +293,7 @@ static int run_all(struct run_state *st, const struct ui_folder *folder, struct 
 {
 	static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sink_opts opts = { .wait = st->conf->run.read, .follows = st->conf->run.follow, .ctx = st };
-	int r = st->loop ? ui_memory_init(&st->memory, st->conf->memory_bytes) : -ENOMEM;
+	int r = st->loop ? ui_memory_init(&st->memory, st->conf->memory_bytes) : -errno;
 
 	if (r >= 0 && !st->conf->run.read)
 		r = ui_memory_keep_past(&st->memory);

@@ -201,6 +201,7 @@ static int prepare(struct record_conf *c, struct err *err)
 	p->cpu.user_only |= c->user_chains;
 	p->cpu.kernel_only |= c->kernel_chains;
 	p->run.write = c->output ? c->output : "perf.data";
+	p->run.write_format = "rec";
 	c->child = (struct child_opts){ .ret_wait = &c->wait_status, .aside = selects(c) };
 	p->child = &c->child;
 	return 0;

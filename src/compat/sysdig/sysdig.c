@@ -330,6 +330,7 @@ static int sysdig_run(void *conf, const struct cmd_words *w)
 		return print_chisel(c->chisel_info);
 	if (c->list_fields || c->list_events)
 		return help_print_events(stdout);
+	c->syscalls.run.write_format = "scap";
 	if (!c->syscalls.run.format && !c->syscalls.sys.summary)
 		c->syscalls.run.format = "sysdig";
 	if (c->syscalls.event_summary)

@@ -356,7 +356,7 @@ static void set_files(struct tcpdump_conf *c)
 {
 	struct run_conf *run = &c->capture.run;
 
-	c->capture.write_format = "pcap";
+	run->write_format = "pcap";
 	run->pcap = (is_any(c) ? SINK_PCAP_COOKED : 0) | (c->o.nano ? SINK_PCAP_NANO : 0);
 	run->quiet = true;
 	if (!run->rotate_bytes && !run->rotate_ns)

@@ -391,12 +391,22 @@ static uint64_t ran_ns_of(const struct event *ev, uint16_t type)
 	return 0;
 }
 
+static void show_thread(const struct scap_state *st, struct scap_view *v)
+{
+	v->thread = state_thread_find(st, v->p.head->tid);
+	v->process = v->thread ? state_thread_main(st, (struct scap_thread *)v->thread) : NULL;
+}
+
 static void take_event(struct scap_state *st, const struct event *ev)
 {
 	struct scap_view *v = &st->view;
 	struct fold f = { .st = st, .p = &v->p, .enter = &v->enter, .v = v };
 	bool creates;
 
+	if (v->p.head->type == SCAP_PROCINFO_E) { /* about the thread, not by it */
+		show_thread(st, v);
+		return;
+	}
 	if (is_nobodys(v->p.head->type, v->info)) {
 		if (v->p.head->type != SCAP_DROP_E && v->p.head->type != SCAP_DROP_X)
 			state_container_fold(st, &v->p);
@@ -419,8 +429,7 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	run_fold(&f, ev);
 	if (creates)
 		state_fd_file_follow(st, f.t, ev);
-	v->thread = state_thread_find(st, v->p.head->tid);
-	v->process = v->thread ? state_thread_main(st, (struct scap_thread *)v->thread) : NULL;
+	show_thread(st, v);
 	v->fd = v->thread && v->fd_num >= 0 ? state_fd_find(st, (struct scap_thread *)v->thread, v->fd_num) : NULL;
 }
 

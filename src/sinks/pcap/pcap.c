@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "base/units.h"
 #include "sinks/outfile.h"
+#include "sinks/pcap/pcap_once.h"
 #include "sinks/sink.h"
 #include "sonde/wire.h"
 
@@ -33,6 +34,7 @@ enum { TO_HOST, TO_ALL, TO_GROUP, TO_OTHER, FROM_HOST };
 struct pcap {
 	bool started;
 	uint32_t link;		/* of all packets */
+	struct pcap_once once;
 };
 
 static uint32_t link_of(const struct sink *s, const struct sec_packet *p)
@@ -134,12 +136,12 @@ static int write_packet(struct sink *s, const struct event *ev, const struct sec
 
 static int pcap_event(struct sink *s, const struct event *ev)
 {
-	const struct pcap *st = s->state;
+	struct pcap *st = s->state;
 	const uint8_t *data;
 	const struct sec_packet *p = event_packet(ev, &data);
 	int r;
 
-	if (!p)
+	if (!p || pcap_once_again(&st->once, p, data))
 		return 0;
 	r = start(s, p);
 	if (r >= 0 && link_of(s, p) != st->link)

@@ -19,6 +19,7 @@
 #include "event/core.h"
 #include "event/names.h"
 #include "sinks/outfile.h"
+#include "sinks/pcap/pcap_once.h"
 #include "sinks/pcap/pcapng_block.h"
 #include "sinks/pcap/pcapng_comment.h"
 #include "sinks/sink.h"
@@ -52,6 +53,7 @@ struct pcapng {
 	uint64_t last_ns;	/* wall-clock time of the latest packet */
 	bool started;
 	struct pcapng_common common;
+	struct pcap_once once;
 };
 
 static uint64_t wall_ns(const struct event *ev, uint64_t ns)
@@ -334,7 +336,7 @@ static int pcapng_event(struct sink *s, const struct event *ev)
 	if (ev->desc->class == EVENT_META)
 		return take_meta(s->state, ev);
 	p = event_packet(ev, &data);
-	if (!p)
+	if (!p || pcap_once_again(&((struct pcapng *)s->state)->once, p, data))
 		return 0;
 	r = start_section(s);
 	return r < 0 ? r : write_packet(s, ev, p, data);

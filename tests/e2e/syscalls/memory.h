@@ -30,7 +30,7 @@ static void do_memory(void)
 	C2(process_mrelease, "-1, 0", -1, 0);
 	C6(mbind, "NULL, 0, MPOL_DEFAULT, NULL, 0, 0x80", 0, 0, 0, 0, 0, 0x80);
 	C3(set_mempolicy, "MPOL_DEFAULT, NULL, 0", 0, 0, 0);
-	C5(get_mempolicy, "[0], NULL, 0, NULL, 0", P(room), 0, 0, 0, 0);
+	C5(get_mempolicy, "[MPOL_DEFAULT], NULL, 0, NULL, 0", P(room), 0, 0, 0, 0);
 	C4(migrate_pages, "-1, 0, NULL, NULL", -1, 0, 0, 0);
 	C6(move_pages, "-1, 0, NULL, NULL, NULL, 0", -1, 0, 0, 0, 0, 0);
 	C4(set_mempolicy_home_node, "NULL, 0, 0, 0x1", 0, 0, 0, 1);

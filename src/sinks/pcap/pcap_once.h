@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A packet on loopback passes traffic control twice with the same bytes, when it leaves and when it comes in. Files
+ * of packets have it once: readers would take the second pass for a retransmission.
+ */
+#ifndef SINKS_PCAP_ONCE_H
+#define SINKS_PCAP_ONCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sec_packet;
+
+#define PCAP_ONCE_MAX 4096u	/* packets between the two passes */
+
+struct pcap_once {
+	uint64_t left[PCAP_ONCE_MAX];	/* hashes of packets that left; 0 = came in since */
+	uint64_t n_left;
+};
+
+/* Is @p the incoming pass of a packet that was written? False if the first pass was lost, filtered or not watched. */
+bool pcap_once_again(struct pcap_once *o, const struct sec_packet *p, const uint8_t *data);
+
+#endif
