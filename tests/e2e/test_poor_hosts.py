@@ -18,7 +18,7 @@ import own_mounts  # noqa: E402  the path above is needed first
 RUN = ["--duration", "0.2s"]
 COMMANDS = ["monitor", "profile", "syscalls"]
 # Lines about the run itself: a busy or idle machine, sums at the end.
-OF_THE_RUN = re.compile(r"ready|WARNING|were lost|nothing shown|: \d+ (packets|calls|samples|flows|events)")
+OF_THE_RUN = re.compile(r"ready|WARNING|were lost|nothing shown|(^|: )[\d,]+ (packet|call|sample|flow|event)s?\b")
 
 
 def run(*words, before=(), preexec=None):

@@ -125,6 +125,7 @@ int cmd_capture_run(void *conf, const struct cmd_words *w)
 		.pass_ctx = c,
 		.cmdline = w->line,
 		.ready = c->ready ? c->ready : "sonde: ready, capturing; ^C stops",
+		.says_ready = c->ready != NULL,
 		.needs = on_needs,
 		.needs_ctx = c,
 		.watcher = c->watcher,
