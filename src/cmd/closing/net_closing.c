@@ -40,10 +40,10 @@ static void count_unexplained(struct net_closing *c, const struct event *ev)
 	c->unexplained += b->rest;
 }
 
-/* The sum of sonde.lost events equals the losses of the ledger. */
+/* The sum of sonde.lost events equals the losses of the ledger. Causes apart lose no packet. */
 static void count_lost(struct net_closing *c, const struct event *ev)
 {
-	if (ev->desc->type == SONDE_EV_LOST)
+	if (ev->desc->type == SONDE_EV_LOST && !core_lost_is_apart(((const struct core_lost *)ev->body)->cause))
 		c->lost += ((const struct core_lost *)ev->body)->count;
 }
 

@@ -25,7 +25,7 @@ static int tally_event(struct sink *s, const struct event *ev)
 {
 	struct tally *t = s->opts->ctx;
 
-	if (ev->desc->type == SONDE_EV_LOST)
+	if (ev->desc->type == SONDE_EV_LOST && !core_lost_is_apart(((const struct core_lost *)ev->body)->cause))
 		t->n_lost += ((const struct core_lost *)ev->body)->count;
 	if (ev->desc->class != EVENT_DATA)
 		return 0;
