@@ -556,7 +556,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	pipeline_set_own_heap(s->pipeline);
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
 	if (r < 0)
-		return err_prefix(err, "--where");
+		return err_prefix(err, "%s", c->where_name ? c->where_name : "--where");
 	r = check_types(s, err);
 	if (r < 0)
 		return r;

@@ -75,6 +75,7 @@ struct run_conf {
 
 	/* set by the command */
 	const char *where;	  /* all filters: run_settle() */
+	const char *where_name;	  /* what messages call them; NULL = --where */
 	const char *file_format;  /* for -o FILE if neither prefix nor suffix names one; NULL = an error */
 	unsigned string_bytes;	  /* see struct line_opts */
 	struct opt_u32v trees;	  /* these processes and their descendants; only with run_ops.why_local */

@@ -117,6 +117,11 @@ static int compat_main(int argc, char **argv, char *line)
 	return run_dialect(d, argc - at + n, argv + at - n, line);
 }
 
+static bool is_tool(const char *word)
+{
+	return find(word, NULL);
+}
+
 static int compat_run(_unused_ void *conf, _unused_ const struct cmd_words *w)
 {
 	return compat_print_list(stdout);
@@ -140,6 +145,7 @@ const struct cmd cmd_compat = {
 	       "does not honour are refused by name, with the native way. Without a tool it lists the dialects; "
 	       "--json lists every option with its status. A program named sonde-TOOL runs the dialect of TOOL.",
 	.examples = compat_examples,
+	.has = is_tool,
 	.main = compat_main,
 	.run = compat_run,
 };

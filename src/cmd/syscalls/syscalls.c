@@ -398,6 +398,11 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	struct err err = { 0 };
 	int status;
 
+	if (c->sys.summary && c->run.read) {
+		log_error("-c counts in the kernel: sonde top syscalls -r %s counts the calls of a recording",
+			  c->run.read);
+		return CMD_USAGE;
+	}
 	if (c->run.explain_filter)
 		return explain(c);
 	set_command(c, w, spec);
@@ -444,12 +449,13 @@ int syscalls_run(void *conf, const struct cmd_words *w)
 		.started_ctx = c,
 	};
 	struct err err = { 0 };
-	int status = CMD_FAIL;
+	int status;
 
 	c->sys.stats = &c->stats;
-	if (run_settle(&c->run, words, "scap", &texts, &err) < 0)
-		log_error("out of memory");
-	else {
+	if (syscalls_filter_check(&w->words, &err) < 0 || run_settle(&c->run, words, "scap", &texts, &err) < 0) {
+		log_error("%s", err.msg);
+		status = cmd_exit_status(err.code);
+	} else {
 		apply_format(c);
 		status = syscalls_live(c, w, &spec);
 	}
