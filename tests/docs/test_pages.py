@@ -89,7 +89,7 @@ def test_every_usage_is_accepted(sonde, tmp_path):
         pytest.skip("needs root: they are live commands")
     lines = usages()
     assert len(lines) >= 10
-    (tmp_path / "rules.conf").write_text("deny in tcp port 23\n")
+    (tmp_path / "examples").symlink_to(os.path.join(ROOT, "examples"))
     for line in lines:
         words = shlex.split(line)
         assert words[0] == "sonde"
@@ -103,6 +103,8 @@ def test_every_usage_is_accepted(sonde, tmp_path):
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         ok = (0, 1) if words[1] == "doctor" else (0,)
         assert done.returncode in ok, f"{line}: {done.stderr}"
+        if words[1] == "profile" and "--" in words:
+            assert re.search(r"^du;.* \d+$", done.stdout, re.M), f"{line} shows nothing: {done.stdout}{done.stderr}"
 
 
 def test_examples_of_commands_are_accepted(sonde, tmp_path):
