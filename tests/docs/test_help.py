@@ -165,7 +165,7 @@ def test_dialects_are_listed_and_have_help(sonde):
     (["strace", "-ttfd", "ls"], "sonde doctor"),
     (["strace", "-e", "inject=all:error=EIO", "ls"], "changes no call"),
     (["hubble", "list"], "sonde compat hubble observe"),
-    (["nosuch"], "lists them"),
+    (["nosuch"], "lists the tools"),
     (["perf"], "sonde compat perf record"), (["perf", "stat", "ls"], "sonde compat perf trace"),
 ])
 def test_a_dialect_refuses_by_name(sonde, words, instead):

@@ -203,9 +203,9 @@ static void pause_or_go_on(struct syscalls_conf *c)
 	if (pipeline_call(c->pipeline, "sys", 0, c->paused ? "pause" : "go on", &none, &err) < 0)
 		log_debug("%s", err.msg);
 	if (c->paused)
-		log_info("sonde: paused; %sSIGUSR1 goes on", c->keys ? "Enter or " : "");
+		log_info("sonde: paused; %sSIGUSR1 resumes", c->keys ? "Enter or " : "");
 	else
-		log_info("sonde: goes on");
+		log_info("sonde: resumed");
 }
 
 static int on_pause(void *ctx, _unused_ int signo)
@@ -290,7 +290,7 @@ static void on_stopped(void *ctx)
 			 (unsigned long long)s->lost[i].count);
 	}
 	if (s->rows)
-		log_info("sonde: %llu rows of tables, %llu tasks read again, %llu times put off",
+		log_info("sonde: state: %llu rows from /proc, %llu tasks read again, %llu times postponed",
 			 (unsigned long long)s->rows, (unsigned long long)s->healed,
 			 (unsigned long long)s->postponed);
 }
