@@ -166,7 +166,7 @@ static int report(struct cpu_loader *l, struct job *j, int result, const void *b
 {
 	const struct cpu_load load = {
 		.key = j->key, .asked_ns = j->asked_ns, .guessed = j->guessed, .result = result,
-		.blob = blob, .len = len, .err = err,
+		.blob = blob, .len = len, .err = err, .fd = j->fd,
 	};
 
 	take_out(l, j);
@@ -250,7 +250,7 @@ static void batch_end(struct batch *b)
 	else
 		err_errno(&err, result, "no answer of the worker process");
 	if (r > 0)
-		r = err_errno(&err, -r, "it cannot be compiled");
+		r = err_errno(&err, -r, "cannot compile its unwind information");
 	if (guilty)
 		b->at++;
 	batch_forget(b);
@@ -273,7 +273,7 @@ static int take_answers(struct batch *b)
 		if (b->answer.len < sizeof(head) + head.len)
 			return 0;
 		if (head.result < 0)
-			err_errno(&err, head.result, "it cannot be compiled");
+			err_errno(&err, head.result, "cannot compile its unwind information");
 		if (report(b->loader, b->jobs[b->at], MIN(head.result, 0), b->answer.data + sizeof(head), head.len,
 			   &err) == -EAGAIN)
 			return -EAGAIN;

@@ -27,6 +27,7 @@ struct cpu_load {
 	const void *blob;	/* from the worker, unchecked; valid during the call */
 	size_t len;
 	const struct err *err;
+	int fd;			/* the file; borrowed */
 };
 /* -EAGAIN: it cannot be taken now, and is offered again a moment later; else 0. */
 typedef int (*cpu_load_fn)(void *ctx, const struct cpu_load *l);

@@ -12,6 +12,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "elf/dwarf/ehframe.h"
 #include "elf/elf.h"
@@ -240,14 +242,31 @@ static void ask_again(struct cpu_tables *t, const struct cpu_file_key *key, uint
 	bpf_map_update_elem(t->asked_fd, key, &due, BPF_ANY);
 }
 
-/* Gives the file an empty table: it is walked by frame pointers. */
-static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, struct err *err)
+/* The path of @fd, escaped; without one the file's number. */
+static void name_file(const struct cpu_file_key *key, int fd, char *ret, size_t size)
 {
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	if (fd >= 0 && n > 0)
+		str_escape(ret, size, path, (size_t)n);
+	else
+		snprintf(ret, size, "inode %llu on device %u:%u", (unsigned long long)key->ino, key->dev >> 20,
+			 key->dev & 0xfffff);
+}
+
+/* Gives the file an empty table: it is walked by frame pointers. @fd: the file, -1 if it could not be opened. */
+static void refuse(struct cpu_tables *t, const struct cpu_file_key *key, int fd, struct err *err)
+{
+	char name[256];
+
 	t->stats.refused++;
 	if (put_empty(t, key) < 0)
 		ask_again(t, key, LATE_AGAIN_NS);
-	err_prefix(err, "inode %llu on device %u:%u is walked by frame pointers", (unsigned long long)key->ino,
-		   key->dev >> 20, key->dev & 0xfffff);
+	name_file(key, fd, name, sizeof(name));
+	err_prefix(err, "%s is walked by frame pointers", name);
 	if (t->complain)
 		t->complain(t->ctx, err);
 }
@@ -273,7 +292,7 @@ static int take_compiled(struct cpu_tables *t, const struct cpu_load *l)
 	}
 	if (r < 0) {
 		if (!l->guessed) /* else a walk will request it */
-			refuse(t, &l->key, &err);
+			refuse(t, &l->key, l->fd, &err);
 		return 0;
 	}
 	t->stats.load_ns += took;
@@ -339,7 +358,7 @@ static int need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 	if (r == -ENOBUFS)
 		ask_again(t, &key, GONE_AGAIN_NS);
 	else if (fd < 0)
-		refuse(t, &key, &err);
+		refuse(t, &key, fd, &err);
 	else
 		load_siblings(t, rec->hdr.tgid, false);
 	return r;

@@ -325,6 +325,9 @@ static int check_ifaces(const struct net_state *st, struct err *err)
 
 		for (size_t k = 0; k < st->spaces.len && !found; k++)
 			found = net_netns_has(st->spaces.items[k], want);
+		if (!found && !strcmp(want, "any"))
+			return err_set(err, -EINVAL,
+				       "--interface any: interface not found (without --interface all are watched)");
 		if (!found)
 			return err_set(err, -EINVAL,
 				       "--interface %s: interface not found "

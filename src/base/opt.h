@@ -120,11 +120,19 @@ static inline bool opt_takes_value(const struct opt *o)
 	return o->kind != OPT_BOOL && o->kind != OPT_COUNT && o->kind != OPT_MAYBE;
 }
 
+/* Another tool's option, and the sentence that an unknown one gets: what to write here. */
+struct opt_hint {
+	const char *option;	/* "-c"; one of more letters ("-nn") is also known at the start of a longer word */
+	const char *needs;	/* long name of a row: only commands that have it use the hint */
+	const char *text;
+};
+
 struct opt_set {
 	const char *title;	/* heading in help, "Output"; NULL: continues the set before */
 	const struct opt *opts;	/* up to OPT_END */
 	void *conf;		/* what the offsets point into; NULL for help only */
 	bool global;		/* options of the program: listed once, not by each command */
+	const struct opt_hint *hints;	/* up to a row without option; NULL = none */
 };
 
 /* How much of the rows opt_help() and opt_man() print. */
@@ -135,7 +143,7 @@ enum opt_detail { OPT_SHORT, OPT_ALL, OPT_DETAIL__MAX };
  * Arguments after "--" go to *ret_command; with @ret_command NULL also to *ret_words. A value is "--name=value",
  * "--name value", "-nvalue" or "-n value". Names cannot be abbreviated. The last value of a repeated option counts.
  *
- * -EINVAL with one sentence in @err, which suggests an option of a similar name; or the error of an OPT_CALL. The
+ * -EINVAL with one sentence in @err, which has the hint or suggests a similar name; or the error of an OPT_CALL. The
  * lists may be partly filled after an error: release them in any case.
  */
 int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, struct opt_strv *ret_words,

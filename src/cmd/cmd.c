@@ -88,6 +88,8 @@ int cmd_option_sets(const struct cmd *cmd, void *conf, struct opt_set *ret_sets)
 	n = cmd->sets ? cmd->sets(conf ? conf : own, ret_sets) : 0;
 	for (size_t i = 0; i < n; i++) {
 		ret_sets[i].opts = copy_rows(cmd, ret_sets, i);
+		if (cmd->dialect)
+			ret_sets[i].hints = NULL;
 		if (ret_sets[i].opts)
 			continue;
 		cmd_free_sets(ret_sets, (int)i);

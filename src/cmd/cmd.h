@@ -37,6 +37,8 @@ struct cmd {
 	const char *args;		/* "[FILTER WORDS]" */
 	const char *doc;		/* paragraphs separated by an empty line, for the man page */
 	const struct cmd_example *examples;	/* up to a row with line NULL; may be NULL */
+	/* Is @word an argument of this command, as the tools of compat are? For the hint at an unknown command. */
+	bool (*has)(const char *word);
 	/* Replaces the members below: gets argv unchanged, starting at its own name. */
 	int (*main)(int argc, char **argv, char *line);
 	size_t conf_size;

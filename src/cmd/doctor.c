@@ -68,6 +68,9 @@ struct report {
 	const char *probe;
 	struct buf out;
 	struct tally proc, now;		/* of proc, and of the current probe */
+	struct buf commands;		/* "monitor, flows": of the line that is not printed yet */
+	enum verdict verdict;		/* of these commands, and why */
+	char why[480];
 	bool failed;			/* of some hook, or of the whole check */
 	bool unwritten;
 };
@@ -111,7 +114,7 @@ static void add_hook(void *ctx, const struct hook_report *r)
 	if (*r->why)
 		buf_printf(&rep->out, ": %s", r->why);
 	if (*r->fallback)
-		buf_printf(&rep->out, " Instead: %s.", r->fallback);
+		buf_printf(&rep->out, "; instead: %s", r->fallback);
 	buf_add_char(&rep->out, '\n');
 	flush_lines(rep);
 }
@@ -125,17 +128,37 @@ static unsigned n_hooks(const struct tally *t)
 	return n;
 }
 
+static void end_line(struct report *rep)
+{
+	if (!rep->commands.len)
+		return;
+	buf_printf(&rep->out, "%-7s %s%s%s\n", verdict_names[rep->verdict], buf_str(&rep->commands),
+		   *rep->why ? ": " : "", rep->why);
+	buf_reset(&rep->commands);
+	flush_lines(rep);
+}
+
+/* Commands in a row with the same verdict for the same reason share a line. */
+static void add_to_line(struct report *rep, const char *name, enum verdict v, const char *why)
+{
+	if (v != rep->verdict || strcmp(why, rep->why) != 0)
+		end_line(rep);
+	buf_printf(&rep->commands, "%s%s", rep->commands.len ? ", " : "", name);
+	rep->verdict = v;
+	snprintf(rep->why, sizeof(rep->why), "%s", why);
+}
+
 static void add_command(struct report *rep, const char *name, enum verdict v, const char *why)
 {
-	if (rep->conf->json) {
-		buf_add_str(&rep->out, "{\"v\":1,\"type\":\"command\"");
-		json_member(&rep->out, "command", name);
-		json_member(&rep->out, "state", verdict_names[v]);
-		json_member(&rep->out, "why", why);
-		buf_add_str(&rep->out, "}\n");
-	} else {
-		buf_printf(&rep->out, "%-9s %s%s%s\n", name, verdict_names[v], *why ? ": " : "", why);
+	if (!rep->conf->json) {
+		add_to_line(rep, name, v, why);
+		return;
 	}
+	buf_add_str(&rep->out, "{\"v\":1,\"type\":\"command\"");
+	json_member(&rep->out, "command", name);
+	json_member(&rep->out, "state", verdict_names[v]);
+	json_member(&rep->out, "why", why);
+	buf_add_str(&rep->out, "}\n");
 	flush_lines(rep);
 }
 
@@ -168,7 +191,19 @@ static void read_line(const char *path, char *buf, size_t cap)
 		buf[strcspn(buf, "\n")] = '\0';
 }
 
-static void add_host(struct report *rep, const char *btf)
+/* The host: what needs no search, at once. */
+static void add_host(struct report *rep)
+{
+	struct utsname u = { 0 };
+
+	if (rep->conf->json)
+		return;
+	uname(&u);
+	buf_printf(&rep->out, "Linux %s on %s, %ld CPUs.\n", u.release, u.machine, sysconf(_SC_NPROCESSORS_CONF));
+	flush_lines(rep);
+}
+
+static void add_kernel(struct report *rep, const char *btf)
 {
 	char lockdown[128], paranoid[16];
 	struct utsname u = { 0 };
@@ -188,10 +223,10 @@ static void add_host(struct report *rep, const char *btf)
 		buf_add_str(&rep->out, "}\n");
 		return;
 	}
-	buf_printf(&rep->out, "Linux %s on %s, %ld CPUs, %s%s.\n", u.release, u.machine,
-		   sysconf(_SC_NPROCESSORS_CONF),
-		   *btf ? "type information (BTF) from " : "no type information (BTF), without which no probe loads",
-		   btf);
+	if (*btf)
+		buf_printf(&rep->out, "Type information (BTF) from %s.\n", btf);
+	else
+		buf_add_str(&rep->out, "No type information (BTF): no probe loads.\n");
 	if (*lockdown && !strstr(lockdown, "[none]"))
 		buf_printf(&rep->out, "Kernel lockdown is on: %s.\n", lockdown);
 	if (*paranoid)
@@ -221,6 +256,7 @@ static int check_probe(struct report *rep, struct probe_env *env, const struct p
 		rep->proc = rep->now;
 	else
 		add_commands(rep, r < 0 ? err->msg : NULL);
+	end_line(rep);
 	return r;
 }
 
@@ -234,6 +270,7 @@ static int check_probes(struct report *rep, struct err *err)
 
 	if (r < 0)
 		add_failure(rep, err->msg);
+	end_line(rep);
 	for (size_t i = 0; r >= 0 && all_probes[i]; i++)
 		r = check_probe(rep, env, all_probes[i], err);
 	probe_env_free(env);
@@ -247,6 +284,7 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 	struct err err = { 0 };
 	int r;
 
+	add_host(&rep);
 	load_error_capture();
 	r = kernel_btf_find(rep.conf->btf, &found, &err);
 	if (r < 0) {
@@ -254,10 +292,11 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 		return cmd_exit_status(r);
 	}
 	btf__free(found.types);
-	add_host(&rep, found.source);
+	add_kernel(&rep, found.source);
 	flush_lines(&rep);
 	r = check_probes(&rep, &err);
 	buf_fini(&rep.out);
+	buf_fini(&rep.commands);
 	if (r < 0)
 		return cmd_exit_status(r);
 	return rep.failed || rep.unwritten ? CMD_FAIL : CMD_OK;
@@ -265,8 +304,8 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 
 const struct cmd cmd_doctor = {
 	.name = "doctor", .summary = "what works on this host, what does not, and why", .args = "",
-	.doc = "Loads and attaches every hook of every probe and detaches it again. A line per command says whether "
-	       "it works, works partly, or not, with the first reason. -v prints the hooks as they are tried: ok; "
+	.doc = "Loads and attaches every hook of every probe and detaches it again. Lines say which commands work, "
+	       "work partly, or not, with the first reason. -v prints the hooks as they are tried: ok; "
 	       "absent (this kernel does not have it); refused (not permitted here); failed (it should work and does "
 	       "not). A hook that does not work stops no other; its replacement stands behind it.\n\n"
 	       "Exit status 1 means that some hook failed; absent and refused hooks are facts, not failures.",

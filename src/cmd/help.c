@@ -4,6 +4,7 @@
  */
 #include "cmd/help.h"
 
+#include <bpf/btf.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,11 +14,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/macros.h"
+#include "base/vec.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon/agent_rows.h"
 #include "cmd/run.h"
 #include "event/event.h"
+#include "probes/sys/sys_table.h"
+#include "sonde/wire.h"
 #include "source/source.h"
 
 static int put(struct buf *b, FILE *out)
@@ -28,19 +33,6 @@ static int put(struct buf *b, FILE *out)
 	return ok ? CMD_OK : CMD_FAIL;
 }
 
-int help_all(const struct cmd *const *all, FILE *out)
-{
-	struct buf b = { 0 };
-
-	buf_add_str(&b, "sonde shows what a Linux host is doing, from packets to goroutines.\n\n"
-			"Usage: sonde [GLOBAL OPTIONS] COMMAND [OPTIONS] [WORDS]\n\nCommands:\n");
-	for (size_t i = 0; all[i]; i++)
-		buf_printf(&b, "  %-12s %s\n", all[i]->name, all[i]->summary);
-	buf_add_str(&b, "\nsonde COMMAND --help lists the options of a command, sonde help options the global "
-			"ones;\nsonde -V prints the version.\n");
-	return put(&b, out);
-}
-
 /* ---- topics from the program's tables ---- */
 
 static void list_fields(struct buf *b, const struct field *fields, size_t n)
@@ -49,14 +41,14 @@ static void list_fields(struct buf *b, const struct field *fields, size_t n)
 		buf_printf(b, "    %-22s %s\n", fields[i].name, fields[i].doc);
 }
 
-int help_print_events(FILE *out)
+/* Prints what @add appends from the event types of every probe. @word: of the command line, may be NULL. */
+static int from_registry(void (*add)(const struct registry *reg, const char *word, struct buf *b), const char *word,
+			 FILE *out)
 {
 	struct pipeline *p = NULL;
 	struct err err = { 0 };
 	struct loop *loop = loop_new();
-	const struct event_desc *d;
 	struct buf b = { 0 };
-	size_t pos = 0;
 	int r = loop ? pipeline_new(loop, &p, &err) : err_errno(&err, -errno, "cannot make an event loop");
 
 	if (r < 0) {
@@ -64,18 +56,126 @@ int help_print_events(FILE *out)
 		loop_free(loop);
 		return CMD_FAIL;
 	}
-	buf_add_str(&b, "Every event:\n");
-	list_fields(&b, event_common_fields, event_n_common_fields);
-	while ((d = registry_next(pipeline_registry(p), &pos))) {
-		buf_printf(&b, "\n%s: %s\n", d->name, d->doc);
-		list_fields(&b, d->fields, d->n_fields);
-	}
+	add(pipeline_registry(p), word, &b);
 	pipeline_free(p);
 	loop_free(loop);
 	return put(&b, out);
 }
 
-static int help_outputs(FILE *out)
+static void add_events(const struct registry *reg, _unused_ const char *word, struct buf *b)
+{
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	buf_add_str(b, "Every event:\n");
+	list_fields(b, event_common_fields, event_n_common_fields);
+	while ((d = registry_next(reg, &pos))) {
+		buf_printf(b, "\n%s: %s\n", d->name, d->doc);
+		list_fields(b, d->fields, d->n_fields);
+	}
+}
+
+int help_print_events(FILE *out)
+{
+	return from_registry(add_events, NULL, out);
+}
+
+/* ---- words of expressions, for shells that complete them ---- */
+
+/* The running kernel's. */
+static void add_drop_reasons(struct buf *b)
+{
+	static const char prefix[] = "SKB_DROP_REASON_";
+	struct btf *types = btf__load_vmlinux_btf();
+	const struct btf_type *t;
+	int id = types ? btf__find_by_name_kind(types, "skb_drop_reason", BTF_KIND_ENUM) : -ENOENT;
+
+	t = id < 0 ? NULL : btf__type_by_id(types, (uint32_t)id);
+	for (int i = 0; t && i < btf_vlen(t); i++) {
+		const char *name = btf__name_by_offset(types, btf_enum(t)[i].name_off);
+
+		if (!strncmp(name, prefix, sizeof(prefix) - 1))
+			buf_printf(b, "%s\n", name + sizeof(prefix) - 1);
+	}
+	btf__free(types);
+}
+
+static void add_values(const struct registry *reg, const struct field *f, struct buf *b)
+{
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	for (size_t i = 0; f->xlat && i < f->xlat->n; i++)
+		buf_printf(b, "%s\n", f->xlat->vals[i].name);
+	if (f->kind == FIELD_BOOL)
+		buf_add_str(b, "true\nfalse\n");
+	if (f->space == SONDE_NAME_DROP_REASON)
+		add_drop_reasons(b);
+	for (unsigned i = 0; !strcmp(f->name, "syscall.name") && i < sys_n_calls; i++)
+		buf_printf(b, "%s\n", sys_calls[i].name);
+	while (!strcmp(f->name, "evt.type") && (d = registry_next(reg, &pos)))
+		buf_printf(b, "%s\n", d->name);
+}
+
+/* A name for each field, or of the field @word the values that have names. */
+static void add_words(const struct registry *reg, const char *word, const struct field *fields, size_t n,
+		      struct buf *b)
+{
+	for (size_t i = 0; i < n; i++)
+		if (word && !strcmp(fields[i].name, word))
+			add_values(reg, &fields[i], b);
+		else if (!word && !strchr(fields[i].name, '['))
+			buf_printf(b, "%s\n", fields[i].name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorts the lines, and leaves one of equal ones. */
+static int sort_lines(struct buf *b)
+{
+	VEC(char *) lines = { 0 };
+	struct buf sorted = { 0 };
+	char *rest = (char *)buf_str(b), *line;
+
+	while ((line = strsep(&rest, "\n")) && rest)
+		if (vec_grow(&lines) == 0)
+			lines.items[lines.len++] = line;
+	if (lines.len)
+		qsort(lines.items, lines.len, sizeof(*lines.items), by_text);
+	for (size_t i = 0; i < lines.len; i++)
+		if (!i || strcmp(lines.items[i - 1], lines.items[i]) != 0)
+			buf_printf(&sorted, "%s\n", lines.items[i]);
+	vec_fini(&lines);
+	buf_fini(b);
+	*b = sorted;
+	return buf_error(b);
+}
+
+static void add_fields(const struct registry *reg, const char *word, struct buf *b)
+{
+	const struct event_desc *d;
+	size_t pos = 0;
+
+	add_words(reg, word, event_common_fields, event_n_common_fields, b);
+	while ((d = registry_next(reg, &pos)))
+		add_words(reg, word, d->fields, d->n_fields, b);
+	sort_lines(b);
+}
+
+static int help_events(FILE *out, _unused_ const char *word)
+{
+	return help_print_events(out);
+}
+
+static int help_fields(FILE *out, const char *word)
+{
+	return from_registry(add_fields, word, out);
+}
+
+static int help_outputs(FILE *out, _unused_ const char *word)
 {
 	struct buf b = { 0 };
 
@@ -87,7 +187,7 @@ static int help_outputs(FILE *out)
 	return put(&b, out);
 }
 
-static int help_filter(FILE *out)
+static int help_filter(FILE *out, _unused_ const char *word)
 {
 	struct buf b = { 0 };
 
@@ -107,7 +207,7 @@ static int help_filter(FILE *out)
 	return put(&b, out);
 }
 
-static int help_options(FILE *out)
+static int help_options(FILE *out, _unused_ const char *word)
 {
 	struct opt_set set = run_global_set(NULL);
 	struct buf b = { 0 };
@@ -120,7 +220,7 @@ static int help_options(FILE *out)
 	return put(&b, out);
 }
 
-static int help_recording(FILE *out)
+static int help_recording(FILE *out, _unused_ const char *word)
 {
 	const struct opt_set set = { .title = "Rows of agent.conf that are no options, without dashes",
 				     .opts = agent_rows_file };
@@ -130,14 +230,31 @@ static int help_recording(FILE *out)
 	return put(&b, out);
 }
 
-static const struct { const char *name; int (*print)(FILE *out); const char *what;
+/* @word: what follows the topic on the command line; NULL = nothing. */
+static const struct { const char *name; int (*print)(FILE *out, const char *word); const char *what;
 } topics[] = {
-	{ "events", help_print_events, "every event type with its filter words" },
+	{ "events", help_events, "every event type with its filter words" },
+	{ "fields", help_fields, "the filter words alone; fields WORD: the named values of one" },
 	{ "filter", help_filter, "the filter language" },
 	{ "options", help_options, "the global options" },
 	{ "outputs", help_outputs, "output formats and the files that can be read" },
 	{ "recording", help_recording, "recording by the agent: rows of agent.conf" },
 };
+
+int help_all(const struct cmd *const *all, FILE *out)
+{
+	struct buf b = { 0 };
+
+	buf_add_str(&b, "sonde shows what a Linux host is doing, from packets to goroutines.\n\n"
+			"Usage: sonde [GLOBAL OPTIONS] COMMAND [OPTIONS] [WORDS]\n\nCommands:\n");
+	for (size_t i = 0; all[i]; i++)
+		buf_printf(&b, "  %-12s %s\n", all[i]->name, all[i]->summary);
+	buf_add_str(&b, "\nTopics (sonde help TOPIC):\n");
+	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
+		buf_printf(&b, "  %-12s %s\n", topics[i].name, topics[i].what);
+	buf_add_str(&b, "\nsonde COMMAND --help lists the options of a command; sonde -V prints the version.\n");
+	return put(&b, out);
+}
 
 /* ---- man pages ---- */
 
@@ -265,8 +382,8 @@ static int help_run(void *conf, const struct cmd_words *w)
 		return c->man ? man_cmd(cmd, stdout) : cmd_print_help(cmd, long_texts ? OPT_ALL : OPT_SHORT, stdout);
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
 		if (!strcmp(topics[i].name, w->words.items[0]))
-			return topics[i].print(stdout);
-	log_error("no help on %s; topics are the commands and events, filter, options, outputs, recording",
+			return topics[i].print(stdout, w->words.len > 1 ? w->words.items[1] : NULL);
+	log_error("no help on %s; topics are the commands and events, fields, filter, options, outputs, recording",
 		  w->words.items[0]);
 	return CMD_USAGE;
 }
@@ -276,7 +393,8 @@ const struct cmd cmd_help = {
 	.summary = "help on a command or topic",
 	.args = "[COMMAND [all] | TOPIC]",
 	.doc = "Prints the help of a command, or one of the lists: events (every event type with its filter words), "
-	       "filter (the filter language), options (the global options), outputs (formats written and read). "
+	       "fields [WORD] (these words alone, or the named values of one), filter (the filter language), "
+	       "options (the global options), outputs (formats written and read). "
 	       "COMMAND all prints the long texts too.",
 	.conf_size = sizeof(struct help_conf),
 	.sets = help_sets,
@@ -304,7 +422,7 @@ static int version_run(void *conf, const struct cmd_words *w)
 
 	if (!w->words.len)
 		return cmd_print_version(stdout, c->json);
-	log_error("sonde version takes no words");
+	log_error("sonde version takes no arguments");
 	return CMD_USAGE;
 }
 

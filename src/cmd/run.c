@@ -424,7 +424,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		return r;
 	if (s->spec->own_netns && !c->read && !c->netns.len && !s->agent)
 		s->others = other_netns_new();
-	if (!c->read && (s->spec->ready || c->verbose) && !pipeline_stopping(s->pipeline))
+	if (!c->read && (!c->quiet || s->spec->says_ready) && (s->spec->ready || c->verbose) &&
+	    !pipeline_stopping(s->pipeline))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	began_ns = clock_boot_ns();
 	r = pipeline_run(s->pipeline, &limits, err);
@@ -555,7 +556,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	pipeline_set_own_heap(s->pipeline);
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
 	if (r < 0)
-		return err_prefix(err, "--where");
+		return err_prefix(err, "%s", c->where_name ? c->where_name : "--where");
 	r = check_types(s, err);
 	if (r < 0)
 		return r;

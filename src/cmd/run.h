@@ -47,7 +47,7 @@ struct run_conf {
 	uint64_t rotate_bytes, rotate_ns, rotate_events;
 	uint32_t rotate_files;
 	unsigned verbose;
-	bool quiet;	    /* neither progress nor summary */
+	bool quiet;	    /* no ready message, progress or summary */
 	unsigned color;	    /* enum run_color */
 	const char *format; /* a tool's name, or with a % the format of a line: event/format.h */
 	unsigned data;	    /* enum scap_buffer_form */
@@ -75,6 +75,7 @@ struct run_conf {
 
 	/* set by the command */
 	const char *where;	  /* all filters: run_settle() */
+	const char *where_name;	  /* what messages call them; NULL = --where */
 	const char *file_format;  /* for -o FILE if neither prefix nor suffix names one; NULL = an error */
 	unsigned string_bytes;	  /* see struct line_opts */
 	struct opt_u32v trees;	  /* these processes and their descendants; only with run_ops.why_local */
@@ -128,6 +129,7 @@ struct run_ops {
 	const char *filter_text;	/* its filter words, for file headers; may be NULL */
 	const char *cmdline;
 	const char *ready;		/* message on stderr once records flow; NULL = none */
+	bool says_ready;		/* with -q too: the message is another tool's */
 	const char *output;		/* NAME[:FILE] when no -o is given; NULL = "text", "" = none */
 	const char *otlp;		/* format of -o otlp:FILE; NULL = traces */
 	const struct run_input *input;	/* NULL = this host, or -r FILE */

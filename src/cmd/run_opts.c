@@ -140,7 +140,7 @@ static const struct opt packet_select_opts[] = { PID_ROW, INTERFACE_ROW, WHERE_R
 		OPT_CALL_ROW(on_rotate, "rotate", 0, "SPEC", "new file by size=100M,time=1h,events=N,files=N", \
 			     .more = "files=N overwrites the first of N files; % in FILE as in strftime(3)"), \
 		ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "more detail; -vv dissects packets"), \
-		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no progress and no summary on stderr"), \
+		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no ready, progress or summary on stderr"), \
 		ROW(color, "color", 0, OPT_ENUM, "WHEN", "colours in text", .names = run_color_names)
 
 #define FORMAT_ROW \
@@ -183,6 +183,27 @@ static const struct opt global_opts[] = {
 	OPT_END,
 };
 
+/* Habits of tcpdump, strace and perf. */
+static const struct opt_hint hints[] = {
+	{ "-c", "interface", "-n COUNT stops after COUNT events" },
+	{ "-nn", "numeric", "--numeric prints numbers instead of names" },
+	{ "-t", "time", "--time MODE sets the time column: none, epoch, delta, rfc3339" },
+	{ "-A", "interface", "--data ascii shows the bytes of packets" },
+	{ "-x", "interface", "--data hex shows the bytes of packets" },
+	{ "-X", "interface", "--data hex-ascii shows the bytes of packets" },
+	{ "-e", "interface", "-vv prints all headers of a packet" },
+	{ "-l", "interface", "lines are written as soon as they are there" },
+	{ "-D", "interface", "ip link lists the interfaces" },
+	{ "-C", "rotate", "--rotate size=100M,files=10 begins new files" },
+	{ "-G", "rotate", "--rotate time=1h begins new files" },
+	{ "-W", "rotate", "--rotate size=100M,files=10 begins new files" },
+	{ "-e", "pushdown", "syscall.name=openat selects calls; sonde compat strace takes -e" },
+	{ "-f", "pushdown", "descendants of a command behind -- are followed anyway" },
+	{ "-a", "stacks", "all processes are sampled unless -p or a command selects some" },
+	{ "-g", "stacks", "stacks are recorded anyway" },
+	{ NULL },
+};
+
 size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets)
 {
 	const struct opt *select = flags & RUN_PACKETS ? packet_select_opts : select_opts;
@@ -190,7 +211,7 @@ size_t run_sets(struct run_conf *c, unsigned flags, struct opt_set *ret_sets)
 	const struct opt *output = flags & RUN_LINES ? lines : output_opts;
 
 	ret_sets[0] = (struct opt_set){ .title = "Select", .opts = select, .conf = c };
-	ret_sets[1] = (struct opt_set){ .title = "Output", .opts = output, .conf = c };
+	ret_sets[1] = (struct opt_set){ .title = "Output", .opts = output, .conf = c, .hints = hints };
 	ret_sets[2] = (struct opt_set){ .title = "End", .opts = end_opts, .conf = c };
 	ret_sets[3] = run_global_set(c);
 	return 4;
@@ -241,6 +262,15 @@ static bool is_folder(const char *path)
 	return path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A word that no expression begins with is probably a command: sonde syscalls ls */
+static const char *name_of_filter(const char *words)
+{
+	const size_t len = strcspn(words, " ");
+
+	return strcspn(words, ".=!<>(\"'") < len || !strncmp(words, "not ", 4)
+		       ? "filter" : "filter (a command goes behind --)";
+}
+
 int run_settle(struct run_conf *c, const char *words, const char *format, struct run_texts *mem, struct err *err)
 {
 	if ((c->since_ns || c->until_ns) && !c->read)
@@ -249,6 +279,7 @@ int run_settle(struct run_conf *c, const char *words, const char *format, struct
 		return err_set(err, -EINVAL, "--follow waits for records of a store: -r DIR names it");
 	if (join_filters(c, words, &mem->where) < 0 || add_write(c, format, &mem->write) < 0)
 		return err_errno(err, -ENOMEM, "cannot take the options");
+	c->where_name = words ? name_of_filter(words) : NULL;
 	return 0;
 }
 

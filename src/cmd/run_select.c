@@ -70,9 +70,10 @@ static int resolve_netns(const char *text, uint32_t *ret, struct err *err)
 	}
 	snprintf(path, sizeof(path), "%s%s", strchr(text, '/') ? "" : "/run/netns/", text);
 	r = inode_of(path, &inode);
+	if (r == -ENOENT)
+		return err_set(err, -EINVAL, "--netns %s: network namespace not found (no %s)", text, path);
 	if (r < 0)
-		return err_errno(err, r == -ENOENT ? -EINVAL : r, "--netns %s: no such network namespace (%s)", text,
-				 path);
+		return err_errno(err, r, "--netns %s: cannot read %s", text, path);
 	*ret = (uint32_t)inode;
 	return 0;
 }
@@ -107,7 +108,7 @@ static int resolve_cgroup(const char *text, uint64_t *ret, struct err *err)
 	snprintf(path, sizeof(path), "%s/%s", mount, text + strspn(text, "/"));
 	r = inode_of(path, ret);
 	if (r < 0)
-		return err_errno(err, -EINVAL, "--cgroup %s: no such cgroup (%s)", text, path);
+		return err_set(err, -EINVAL, "--cgroup %s: no such cgroup (%s)", text, path);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ static int refuse_verb(const char *tool)
 	for (size_t i = 0; compat_dialects[i]; i++)
 		if (!strcmp(compat_dialects[i]->tool, tool))
 			buf_printf(&b, "%ssonde %s", n++ ? ", " : "", compat_dialects[i]->cmd->name);
-	log_error(n > 1 ? "commands of %s here: %s" : "of %s there is one command here: %s", tool, buf_str(&b));
+	log_error("sonde compat %s needs a command: %s", tool, buf_str(&b));
 	buf_fini(&b);
 	return CMD_USAGE;
 }
@@ -103,7 +103,7 @@ static int compat_main(int argc, char **argv, char *line)
 	if (is_asked(argv[at], "--json", "-j"))
 		return compat_print_rows(stdout);
 	if (!d) {
-		log_error("%s is not a dialect; sonde compat lists them", argv[at]);
+		log_error("no tool %s here (sonde compat lists the tools)", argv[at]);
 		return CMD_USAGE;
 	}
 	if (d->verb && is_asked(verb, "--help", "-h"))
@@ -115,6 +115,11 @@ static int compat_main(int argc, char **argv, char *line)
 	/* global options follow the name */
 	memmove(argv + at - n + 1, argv + 1, (size_t)n * sizeof(*argv));
 	return run_dialect(d, argc - at + n, argv + at - n, line);
+}
+
+static bool is_tool(const char *word)
+{
+	return find(word, NULL);
 }
 
 static int compat_run(_unused_ void *conf, _unused_ const struct cmd_words *w)
@@ -140,6 +145,7 @@ const struct cmd cmd_compat = {
 	       "does not honour are refused by name, with the native way. Without a tool it lists the dialects; "
 	       "--json lists every option with its status. A program named sonde-TOOL runs the dialect of TOOL.",
 	.examples = compat_examples,
+	.has = is_tool,
 	.main = compat_main,
 	.run = compat_run,
 };

@@ -5,10 +5,13 @@
 #include "event/core.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/core_packet.h"
 #include "event/core_state.h"
 #include "event/decode.h"
@@ -116,9 +119,55 @@ static const struct field lost_fields[] = {
 	FIELD_ROW(struct core_lost, count, "lost.count", FIELD_UINT, "events missing at this point"),
 	FIELD_ROW(struct core_lost, cause, "lost.cause", FIELD_ENUM, "why", .xlat = &lost_cause_xlat),
 };
+/* Sentences for messages: the cause, then the remedy. */
+static const char *const lost_whys[] = {
+	[SONDE_LOST_RING_FULL] = "the ring buffer was full; a filter or a larger --ring-size helps",
+	[SONDE_LOST_RECURSION] = "the hook interrupted itself",
+	[SONDE_LOST_MAP_FULL] = "a table in the kernel was full",
+	[SONDE_LOST_COPY] = "the kernel could not read memory that belongs to them",
+	[SONDE_LOST_DECODE] = "their records are damaged or of an unknown type",
+	[SONDE_LOST_MEMORY] = "sonde has no memory for them",
+	[SONDE_LOST_QUEUE] = "they came faster than this client read; a filter helps",
+	[SONDE_LOST_SINK] = "the output did not accept them",
+	[SONDE_LOST_NOT_ATTACHED] = "the program ran before sonde was attached to it; --prefetch FILE helps",
+	[SONDE_LOST_MAPPING] = "executable mappings, whose stacks have no names",
+	[SONDE_LOST_NAMES] = "names of stacks, whose files could not be read",
+};
+_Static_assert(ARRAY_SIZE(lost_whys) == SONDE_LOST__MAX, "every cause has a sentence");
+
+bool core_lost_is_apart(uint32_t cause)
+{
+	return cause == SONDE_LOST_NOT_ATTACHED || cause == SONDE_LOST_MAPPING || cause == SONDE_LOST_NAMES;
+}
+
+const char *core_lost_why(uint32_t cause)
+{
+	return cause < SONDE_LOST__MAX ? lost_whys[cause] : NULL;
+}
+
+/* "sonde.lost 3 events of sys (ring_full): the ring buffer was full; a filter or a larger --ring-size helps" */
+static int lost_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
+{
+	const char *probe = event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance);
+	const struct core_lost *b = ev->body;
+	const char *why = core_lost_why(b->cause);
+
+	buf_printf(out, "sonde.lost %" PRIu64 " event%s", b->count, b->count == 1 ? "" : "s");
+	if (probe) {
+		buf_add_str(out, " of ");
+		str_escape_buf(out, probe, strlen(probe));
+	}
+	if (why)
+		buf_printf(out, " (%s): %s\n", xlat_name(&lost_cause_xlat, b->cause), why);
+	else
+		buf_printf(out, " (cause %u)\n", b->cause);
+	return buf_error(out);
+}
+
 const struct event_desc core_lost_desc = {
 	.type = SONDE_EV_LOST, .name = "sonde.lost", .doc = "events are missing here", .class = EVENT_META,
 	.fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields), .body_size = sizeof(struct core_lost),
+	.line = lost_line,
 };
 
 static const struct field sampling_fields[] = {

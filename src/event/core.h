@@ -30,6 +30,11 @@ struct core_lost {
 	uint32_t pad;
 };
 
+/* Causes that lose no event of the stream but its names, or calls from before it. */
+bool core_lost_is_apart(uint32_t cause);
+/* The sentence of a cause for messages, with the remedy; NULL: unknown to this version. */
+const char *core_lost_why(uint32_t cause);
+
 /* sonde.sampling (EVENT_META): rate of one probe instance from here on. */
 struct core_sampling {
 	uint32_t one_in, cost_permille, budget_permille, pad;

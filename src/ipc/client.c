@@ -297,6 +297,9 @@ static int open_socket(const char *path, struct err *err)
 	r = -errno;
 	if (r == -EACCES)
 		return err_set(err, r, "%s: not permitted; the agent's readers are root and the group sonde", path);
+	if (r == -ENOENT || r == -ECONNREFUSED)
+		return err_set(err, r, "no agent listens at %s (sonde agent, or systemctl start sonde-agent, starts "
+			       "one)", path);
 	return err_errno(err, r, "cannot connect to the agent at %s", path);
 }
 

@@ -37,8 +37,13 @@ static int no_such_command(const char *name)
 {
 	struct str_near near = { .word = name };
 
-	for (size_t i = 0; all_cmds[i]; i++)
+	for (size_t i = 0; all_cmds[i]; i++) {
 		str_near_offer(&near, all_cmds[i]->name);
+		if (!all_cmds[i]->has || !all_cmds[i]->has(name))
+			continue;
+		log_error("no command %s; sonde %s %s takes its options", name, all_cmds[i]->name, name);
+		return CMD_USAGE;
+	}
 	if (near.best)
 		log_error("no command %s; did you mean %s? (sonde --help lists all)", name, near.best);
 	else

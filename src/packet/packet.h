@@ -81,8 +81,8 @@ static inline const struct packet_flow *packet_flow(const struct packet *p)
 }
 
 /*
- * One line in cilium monitor's format: "10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN, ACK", "a -> b icmp EchoRequest",
- * tunnels as inner packet and " [tunnel ... vxlan]", "mac -> mac ARP" without IP.
+ * One line, cilium monitor's with PSH and the payload's length: "10.0.0.1:80 -> 10.0.0.2:4711 tcp PSH, ACK 120 B",
+ * "a -> b icmp EchoRequest 56 B", tunnels as inner packet and " [tunnel ... vxlan]", "mac -> mac ARP" without IP.
  */
 int packet_summary(const struct packet *p, struct buf *out);
 

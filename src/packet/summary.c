@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One line per packet, in the format of cilium monitor (Cilium 1.20, pkg/monitor/dissect.go):
+ * One line per packet, in the format of cilium monitor (Cilium 1.20, pkg/monitor/dissect.go) with PSH and the length:
  *
- *   sip:sport -> dip:dport tcp FLAGS     flags only SYN, ACK, RST, FIN, in this order, joined by ", "
- *   sip:sport -> dip:dport udp|sctp      IPv6 in brackets
- *   sip -> dip icmp TYPE(CODE)           for ICMPv6 too
- *   sip -> dip vrrp TYPE id prio         sip -> dip igmp TYPE group
- *   sip -> dip                           other protocols, and every fragment
+ *   sip:sport -> dip:dport tcp FLAGS N B  of SYN, PSH, ACK, RST, FIN, in this order, joined by ", "
+ *   sip:sport -> dip:dport udp|sctp N B   IPv6 in brackets
+ *   sip -> dip icmp TYPE(CODE) N B        for ICMPv6 too
+ *   sip -> dip vrrp TYPE id prio          sip -> dip igmp TYPE group
+ *   sip -> dip N B                        other protocols, and every fragment
  *   smac -> dmac ETHERTYPE               no IP directly after Ethernet; tags are not followed
  *   INNER [tunnel sip:sport -> dip:dport vxlan|geneve]
  *   [error] for a truncated header, [unknown] without a packet
+ *
+ * N is the length of the payload by the length fields; absent without payload.
  *
  * Beyond Cilium: IPv6 extension headers are skipped, GRE and IP in IP count as tunnels (without ports), and captures
  * that do not start at Ethernet print the ethertype alone if it is not IP.
@@ -24,6 +26,7 @@
 #define TCP_FIN 0x01
 #define TCP_SYN 0x02
 #define TCP_RST 0x04
+#define TCP_PSH 0x08
 #define TCP_ACK 0x10
 
 static const struct packet_layer *find_layer(const struct packet *p, enum packet_layer_kind kind)
@@ -43,9 +46,9 @@ static struct cursor layer_cursor(const struct packet *p, const struct packet_la
 static void add_tcp_flags(struct buf *out, uint8_t flags)
 {
 	static const struct { uint8_t bit; const char *name; } rows[] = {
-		{ TCP_SYN, "SYN" }, { TCP_ACK, "ACK" }, { TCP_RST, "RST" }, { TCP_FIN, "FIN" },
+		{ TCP_SYN, "SYN" }, { TCP_PSH, "PSH" }, { TCP_ACK, "ACK" }, { TCP_RST, "RST" }, { TCP_FIN, "FIN" },
 	};
-	const char *sep = "";
+	const char *sep = " ";
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!(flags & rows[i].bit))
@@ -99,7 +102,7 @@ static void add_transport(const struct packet *p, const struct packet_flow *f, s
 {
 	switch (f->proto) {
 	case PROTO_TCP:
-		buf_add_str(out, " tcp ");
+		buf_add_str(out, " tcp");
 		add_tcp_flags(out, f->tcp_flags);
 		break;
 	case PROTO_UDP:
@@ -129,6 +132,8 @@ static void add_flow(const struct packet *p, const struct packet_flow *f, struct
 	packet_summary_pair(out, f);
 	if (!f->fragment)
 		add_transport(p, f, out);
+	if (f->payload_len && f->proto != PROTO_VRRP && f->proto != PROTO_IGMP)
+		buf_printf(out, " %u B", f->payload_len);
 }
 
 static void add_ethernet(const struct packet *p, const struct packet_layer *l, struct buf *out)

@@ -434,6 +434,11 @@ int output_error(const struct output *o)
 	return o->error;
 }
 
+bool output_is_aside(const struct output *o)
+{
+	return o->ops->flags & SINK_ASIDE;
+}
+
 bool output_done(const struct output *o)
 {
 	return o->done;

@@ -53,6 +53,7 @@ void output_part(struct output *o, enum sink_part part);
 int output_error(const struct output *o);
 /* Its last file is full: later events are ignored. */
 bool output_done(const struct output *o);
+bool output_is_aside(const struct output *o);	/* SINK_ASIDE */
 /* Is it standard output, a pipe without a reader? */
 bool output_unread(const struct output *o);
 

@@ -33,16 +33,17 @@ void pipeline_stop(struct pipeline *p)
 void pipeline_rings_flush(struct pipeline *p)
 {
 	bool unread = false;
-	size_t failed = 0;
+	size_t failed = 0, aside = 0;
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
 		output_flush(p->outputs.items[i]);
+		aside += output_is_aside(p->outputs.items[i]);
 		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
 		unread |= output_unread(p->outputs.items[i]);
 	}
 	if (p->tap.flush)
 		p->tap.flush(p->tap.ctx);
-	if (unread || (failed && failed == p->outputs.len))
+	if (unread || (failed && failed + aside == p->outputs.len))
 		pipeline_stop(p);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -105,9 +106,38 @@ static void missing_caps(char *buf, size_t cap)
 			len += (size_t)snprintf(buf + len, cap - len, "%s%s", len ? ", " : "", needed[i].name);
 }
 
-static int not_permitted(struct err *err, int code)
+/* The first line of @path that begins with @prefix, in @buf; false = none. */
+static bool find_line(const char *path, const char *prefix, char *buf, size_t cap)
 {
-	char missing[64];
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
+
+	while (f && fgets(buf, (int)cap, f))
+		if (!strncmp(buf, prefix, strlen(prefix)))
+			return true;
+	return false;
+}
+
+/* Known limits of a process that has all capabilities: ": a seccomp filter is active", "" without any. */
+static void add_limits(char *buf, size_t cap)
+{
+	char line[128];
+	unsigned long first, outside, n = 0;
+	size_t len = 0;
+
+	buf[0] = '\0';
+	if (find_line("/proc/self/uid_map", "", line, sizeof(line)) &&
+	    sscanf(line, "%lu %lu %lu", &first, &outside, &n) == 3 && n < UINT32_MAX)
+		len += (size_t)snprintf(buf + len, cap - len, ": this is not the host's user namespace");
+	if (find_line("/proc/self/status", "Seccomp:\t2", line, sizeof(line)))
+		len += (size_t)snprintf(buf + len, cap - len, "%s a seccomp filter is active", len ? "," : ":");
+	if (find_line("/sys/kernel/security/lockdown", "", line, sizeof(line)) && !strstr(line, "[none]"))
+		snprintf(buf + len, cap - len, "%s kernel lockdown is on", len ? "," : ":");
+}
+
+/* @words: libbpf's or the verifier's, "" = none. */
+static int not_permitted(struct err *err, int code, const char *words)
+{
+	char missing[64], limits[128];
 
 	missing_caps(missing, sizeof(missing));
 	if (*missing && geteuid() == 0)
@@ -115,8 +145,11 @@ static int not_permitted(struct err *err, int code)
 			       "service these capabilities", missing);
 	if (*missing)
 		return err_set(err, code, "not permitted to load BPF: run as root, or with %s", missing);
-	return err_set(err, code, "the kernel refuses BPF programs of this kind here "
-		       "(lockdown, a seccomp filter or a container's policy)");
+	add_limits(limits, sizeof(limits));
+	if (!*limits && *words)
+		return err_set(err, code, "the kernel does not permit this BPF program: %s", words);
+	return err_set(err, code, "the kernel does not permit BPF programs of this kind here%s",
+		       *limits ? limits : ", and does not say why");
 }
 
 /* The quoted name that follows @before in @text, or NULL; its length in *ret_len. */
@@ -175,7 +208,7 @@ int load_error_explain(struct err *err, int code, const char *words, const char 
 	if (code == -E2BIG)
 		return err_set(err, code, "the program is too long for this kernel's verifier");
 	if (code == -EPERM || (code == -EACCES && !*log))
-		return not_permitted(err, code);
+		return not_permitted(err, code, *log ? log : words);
 	name = quoted(words, "prog ", &len);
 	if (name && *log)
 		return err_set(err, code, "the verifier refused %.*s: %s", (int)len, name, log);
@@ -234,16 +267,27 @@ int load_error_of_btf(struct err *err)
 	return err_set(err, -EINVAL, "libbpf cannot parse the kernel's types in " KERNEL_BTF);
 }
 
-/* Before Linux 5.11 maps count as locked memory; root without CAP_SYS_RESOURCE cannot raise its limit. */
+/* Before Linux 5.11. */
+static bool counts_as_locked(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname u;
+
+	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major < 5 || (major == 5 && minor < 11));
+}
+
+/* Where maps count as locked memory, root without CAP_SYS_RESOURCE cannot raise its limit. */
 int load_error_of_maps(struct err *err, int code, const char *what)
 {
 	struct rlimit lim;
 
 	if (code != -EPERM && code != -EACCES)
 		return err_errno(err, code, "cannot %s", what);
-	if (code == -EPERM && may_load() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
+	if (code == -EPERM && may_load() && counts_as_locked() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 &&
+	    lim.rlim_cur != RLIM_INFINITY)
 		return err_set(err, code, "cannot %s: this kernel counts it as locked memory, of which %llu KiB are "
 			       "allowed; raise that (ulimit -l unlimited) or run with CAP_SYS_RESOURCE", what,
 			       (unsigned long long)lim.rlim_cur / 1024);
-	return not_permitted(err, code);
+	return not_permitted(err, code, "");
 }

@@ -27,6 +27,7 @@ struct sym;
 #define SINK_META 8u		/* takes EVENT_META regardless of `needs` */
 #define SINK_FOLDER 16u		/* its file is a directory, which it writes itself: sink->out has only the name */
 #define SINK_NO_FILE 32u	/* a command's own, without a file: never rotated */
+#define SINK_ASIDE 128u		/* a command's own counts: a run whose other outputs failed ends */
 #define SINK_BLOCKS 64u		/* to a URL it writes blocks (clickhouse/clickhouse_block.h) */
 
 #define SINK_PCAP_COOKED 1u	/* of sink_opts.pcap: LINKTYPE_LINUX_SLL2 in place of each link layer */

@@ -65,6 +65,32 @@ def test_bash_completes(sonde, tmp_path):
     assert complete(sonde, tmp_path, "sonde", "doctor", "--inter") == []
 
 
+@pytest.mark.parametrize("typed, completed", [
+    ("--where drop.rea", "--where drop.reason"), ("--where net.point=to-st", "--where net.point=to-stack"),
+    ("--where 'proc.pid=1 and net.ifa", "--where 'proc.pid=1 and net.iface'"),
+    ("--where='net.point=to-st", "--where='net.point=to-stack'"),
+    ("--where 'net.dir in (out, i", "--where 'net.dir in (out, in'"),
+    ("--where evt.type=net.dro", "--where evt.type=net.drop"),
+    ("--where drop.reason=NO_SOCK", "--where drop.reason=NO_SOCKET"), ("--json --quie", "--json --quiet")])
+def test_bash_completes_expressions(sonde, tmp_path, typed, completed):
+    """At a real prompt: Tab, then a key that prints the line."""
+    script = tmp_path / "rc"
+    script.write_text(sonde("completion", "bash").stdout +
+                      "bind -x '\"\\C-t\": printf \"LINE<%s>\\n\" \"$READLINE_LINE\"'\n")
+    ours, terminal = os.openpty()
+    env = {**os.environ, "TERM": "dumb", "PATH": f"{os.path.dirname(sonde.path)}:{os.environ['PATH']}"}
+    with subprocess.Popen(["bash", "--noprofile", "--rcfile", script, "-i"], stdin=terminal, stdout=terminal,
+                          stderr=terminal, env=env, start_new_session=True) as shell:
+        os.write(ours, f"sonde monitor {typed}\t\x14".encode())
+        text = b""
+        while not (line := re.search(rb"LINE<(.*?)>\r?\n", text)):
+            text += os.read(ours, 4096)
+        shell.kill()
+    os.close(ours)
+    os.close(terminal)
+    assert line[1].decode().strip() == f"sonde monitor {completed}"
+
+
 def test_pages_are_sound(sonde):
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
@@ -139,7 +165,7 @@ def test_dialects_are_listed_and_have_help(sonde):
     (["strace", "-ttfd", "ls"], "sonde doctor"),
     (["strace", "-e", "inject=all:error=EIO", "ls"], "changes no call"),
     (["hubble", "list"], "sonde compat hubble observe"),
-    (["nosuch"], "lists them"),
+    (["nosuch"], "lists the tools"),
     (["perf"], "sonde compat perf record"), (["perf", "stat", "ls"], "sonde compat perf trace"),
 ])
 def test_a_dialect_refuses_by_name(sonde, words, instead):

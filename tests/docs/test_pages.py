@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pages tell the truth: commands run, links lead somewhere, words are words of the program."""
 import functools
+import itertools
 import json
 import os
 import re
@@ -108,7 +109,7 @@ def test_every_usage_is_accepted(sonde, tmp_path):
         pytest.skip("needs root: they are live commands")
     lines = usages()
     assert len(lines) >= 10
-    (tmp_path / "rules.conf").write_text("deny in tcp port 23\n")
+    (tmp_path / "examples").symlink_to(os.path.join(ROOT, "examples"))
     for line in lines:
         words = shlex.split(line)
         assert words[0] == "sonde"
@@ -122,6 +123,8 @@ def test_every_usage_is_accepted(sonde, tmp_path):
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         ok = (0, 1) if words[1] == "doctor" else (0,)
         assert done.returncode in ok, f"{line}: {done.stderr}"
+        if words[1] == "profile" and "--" in words:
+            assert re.search(r"^du;.* \d+$", done.stdout, re.M), f"{line} shows nothing: {done.stdout}{done.stderr}"
 
 
 def test_examples_of_commands_are_accepted(sonde, tmp_path):
@@ -154,8 +157,10 @@ def test_changelog_has_short_versions():
 
 # Time, arrow, point or reason with function, interface, packet, owner, place in its conversation: README and golden
 # files must both have it.
+OWNER = r"[^/\]]+/\d+(?: [a-z]+)?"
 LINE = re.compile(r"\d\d:\d\d:\d\d\.\d{6} (?:(?:->|<-) [a-z]+|xx drop \([A-Z0-9_]+\) at \w+) [\w.-]+: \S+ -> \S+ "
-                  r"(?:tcp|udp|icmp|sctp)[^\[]*(?:  \[[^/]+/\d+(?: [a-z]+)?\])?(?:  \{[a-z]+\})?")
+                  r"(?:tcp(?: [A-Z]{3}(?:, [A-Z]{3})*)?|udp|icmp \S+|sctp)(?: \d+ B)?"
+                  rf"(?:  \[{OWNER}(?: (?:->|<-) {OWNER})?\])?(?:  \{{[a-z]+\}})?")
 
 
 def test_readme_shows_what_is_printed(sonde, tmp_path):
@@ -164,6 +169,7 @@ def test_readme_shows_what_is_printed(sonde, tmp_path):
     assert sum(" xx drop " in line for line in picture) >= 1 and len(picture) >= 5
     for line in picture:
         assert LINE.fullmatch(line), line
+    assert sum(" tcp PSH, ACK " in line for line in picture) >= 1, "a segment with data shows its length"
     if os.geteuid() != 0:
         pytest.skip("needs root to see what is printed now")
     child = subprocess.Popen([sonde.path, "monitor", "--interface", "lo", "udp", "port", "9"], stdout=subprocess.PIPE,
@@ -172,15 +178,13 @@ def test_readme_shows_what_is_printed(sonde, tmp_path):
         assert "ready" in child.stderr.readline()
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
             s.sendto(b"x", ("127.0.0.1", 9))
-        printed = []
-        while len(printed) < 3:
-            line = child.stdout.readline().rstrip("\n")
-            printed += [line] if "sonde.lost" not in line else []      # beside load
+        shown = (line.rstrip("\n") for line in child.stdout if " sonde.lost " not in line)
+        printed = list(itertools.islice(shown, 3))
     finally:
         child.terminate()
         child.wait(10)
     for line in printed:
-        assert LINE.fullmatch(line), line
+        assert LINE.fullmatch(line) and " udp 1 B" in line, line
     assert any(" xx drop (NO_SOCKET) at " in line for line in printed), printed
 
 

@@ -53,6 +53,21 @@ def test_unknown_interface():
     assert "nosuch0" in only_line(result.stderr)
 
 
+def test_any_is_no_interface():
+    result = sonde("monitor", "-i", "any", "--duration", "1s")
+    assert result.returncode == 2
+    assert only_line(result.stderr) == \
+        "sonde: probe net: --interface any: interface not found (without --interface all are watched)"
+
+
+@pytest.mark.parametrize("words, says", [(["--netns", "all"], "packets and drops of all network namespaces"),
+                                         (["--netns", "all", "--where", "evt.type=drop"],
+                                          "drops of all network namespaces")])
+def test_all_is_no_name_of_a_namespace(words, says):
+    result = sonde("monitor", *words, "--duration", "0.1s", "-o", "null")
+    assert f"sonde: ready, watching {says}; ^C stops\n" in result.stderr
+
+
 def test_unknown_event_type():
     result = sonde("monitor", "--where", "evt.type=dorp")
     assert result.returncode == 2

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Closing words of flows, rpc and syscalls, and the sentence where nothing comes: for a person, on stderr."""
+"""Closing words of flows, rpc and syscalls, and the sentence where nothing comes: on stderr."""
 import os
+import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from helpers import BINARY, READY_S, ROOT
+from helpers import BINARY, READY_S, ROOT, Sonde
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "golden"))
 import calls as calls_table  # noqa: E402  found by the line above
@@ -41,13 +43,26 @@ def test_system_calls():
 
 
 @pytest.mark.parametrize("words", [(), ("-q",), ("-v", "-q")])
-def test_only_a_person_reads_them(words):
+def test_a_replay_has_none_unless_a_person_reads_them(words):
     assert not [line for line in said("flows", "-r", FLOWS, *words) if "flows" in line]
     assert not [line for line in said("syscalls", "-r", ALL, *words) if "calls" in line]
 
 
-@pytest.mark.parametrize("words", [("syscalls", "-v", "-c"), ("syscalls", "-v", "--format", "strace"),
-                                   ("compat", "strace", "-v")])
+@pytest.mark.parametrize("words, closing", [
+    (("monitor",), r"[\d,]+ packets?, [\d,]+ drops?( in \d+ s)?; [\d,]+ lost.*"),
+    (("flows",), r"[\d,]+ flows?(, \d+ still open)?"),
+    (("syscalls", "-o", "null"), r"[\d,]+ calls?, [\d,]+ failed in \d+ s; [\d,]+ lost"),
+    (("rpc", "--json"), r"[\d,]+ calls?, [\d,]+ failed")])
+def test_a_live_run_has_them_wherever_stderr_goes(netns, words, closing):
+    """^C ends it; -q leaves out the ready message too."""
+    one = Sonde(words[0], "--agent=no", *words[1:], netns=netns())
+    one.finish(signal.SIGINT)
+    assert re.search(rf"^{closing}$", one.stderr, re.M), one.stderr
+    quiet = netns().run(BINARY, words[0], "--agent=no", *words[1:], "-q", "--duration", "0.1s")
+    assert not [line for line in quiet.stderr.splitlines() if re.search(f"ready|{closing}", line)], quiet.stderr
+
+
+@pytest.mark.parametrize("words", [("syscalls", "-v", "--format", "strace"), ("compat", "strace", "-v")])
 def test_tables_and_other_tools_have_none(words):
     if words[0] == "compat":
         done = subprocess.run([BINARY, *words, "/bin/true"], capture_output=True, text=True, timeout=READY_S,
@@ -65,7 +80,7 @@ def test_a_reader_that_left_hears_no_closing_words():
 
 def test_no_traffic_is_said_once(netns):
     space = netns()     # drops are those of all namespaces, so they are left out
-    children = [space.popen(BINARY, *words, "-v", "--agent=no", "--duration", "6s") for words in
+    children = [space.popen(BINARY, *words, "--agent=no", "--duration", "6s") for words in
                 (("flows", "--where", "evt.type=net.flow"), ("counters", "--interval", "1s", "--where",
                                                              "count.kind!=drop"))]
     for child in children:

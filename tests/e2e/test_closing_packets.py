@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Progress and last lines of monitor and capture: for a person only, never to a reader of standard output."""
+"""Progress and last lines of monitor and capture: never to a reader of standard output."""
 import os
 import re
 import signal

@@ -232,7 +232,7 @@ def test_a_command_line_runs_unchanged(words):
     (["-f", "-o", "table"], "use -o compact"), (["--server", "localhost:4245"], "unix:///run/sonde/read.sock"),
     (["--time", "rel"], "--time-format"), (["--time-format", "x"], "expected StampMilli"),
     (["-t", "l7"], "use sonde rpc"), (["-t", "nosuch"], "nosuch"), (["--protocol", "http"], "use sonde rpc"),
-    (["--pod", "a b"], "[NAMESPACE/]NAME"), (["--not"], "--not"), (["--since", "soon"], "wants a time"),
+    (["--pod", "a b"], "[NAMESPACE/]NAME"), (["--not"], "--not"), (["--since", "soon"], "expected a time"),
     (["--ip-translation=no"], "true or false"), (["--last", "2000000"], "at most 1000000"),
 ])
 def test_what_is_wrong_is_said(words, said):

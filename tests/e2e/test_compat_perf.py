@@ -130,7 +130,8 @@ def test_samples_are_selected(shell):
     ("perf record -e sched:sched_switch ls", "sonde profile --mode off-cpu"),
     ("perf trace record ls", "syscalls -w FILE"),
     ("perf trace -e sched:* ls", "shows system calls"), ("perf trace --no-syscalls ls", "leaves nothing to show"),
-    ("perf record -o - -F no ls", "expected samples per second"), ("perf stat ls", "commands of perf here"),
+    ("perf record -o - -F no ls", "expected samples per second"),
+    ("perf stat ls", "sonde compat perf needs a command: "),
     ("printf PERFILE2xxxxxxxx > perf.data; perf script", "a file of perf itself"),
     ("printf PERFILE2xxxxxxxx > perf.data; perf report --stdio", "a file of perf itself"),
 ])

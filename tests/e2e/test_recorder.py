@@ -131,4 +131,4 @@ def test_dump_has_all_of_the_window(sonde, link):
     assert check_dump(runs["large"], before, asked) == 0
     # what a ring had no room for is missing, and the dump says so
     assert check_dump(runs["small"], before, asked) > 0
-    assert "were written over already" in small.stderr and "written over" not in large.stderr
+    assert "were overwritten before the trigger" in small.stderr and "overwritten" not in large.stderr

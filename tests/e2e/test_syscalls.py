@@ -296,7 +296,7 @@ def test_a_signal_pauses(sonde):
         one = sonde("syscalls", "--agent=no", "-v", "syscall.name=getppid", "-p", str(child.pid), "-o", "json")
         make(5)
         one.wait_for(lambda e: e.get("name") == "getppid", count=5)
-        for word, n in (("paused; SIGUSR1 goes on", 7), ("sonde: goes on", 3)):
+        for word, n in (("paused; SIGUSR1 resumes", 7), ("sonde: resumed", 3)):
             os.kill(one.pid, signal.SIGUSR1)
             end = time.monotonic() + helpers.TIMEOUT_S
             while word not in one.stderr and time.monotonic() < end:

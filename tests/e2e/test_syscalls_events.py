@@ -78,7 +78,7 @@ def test_a_gap_heals(tmp_path):
     script = "exec 7</etc/hostname; while read -r x <&7; do :; done; dd if=/dev/zero of=/dev/null bs=1 count=150000"
     _, err, _ = run("-v", "--ring-size", "64k", "--latency", "500ms", "-w", path, "--", "sh", "-c", script)
     lost = int(re.search(r"n_drops_buffer=(\d+)", err)[1])
-    healed, put_off = (int(n) for n in re.search(r"(\d+) tasks read again, (\d+) times put off", err).groups())
+    healed, put_off = (int(n) for n in re.search(r"(\d+) tasks read again, (\d+) times postponed", err).groups())
     if not lost or not healed + put_off:
         pytest.skip("nothing was lost while the command ran")
     shown = subprocess.run(["sysdig", "-r", path, "-p", "*%evt.type %evt.dir %fd.name", "proc.name=dd and evt.dir=>"],
@@ -229,14 +229,14 @@ def test_a_key_pauses():
         make(5)
         one.wait_for("getppid()", 5)
         one.press(b"\n")
-        one.wait_for("sonde: paused; Enter or SIGUSR1 goes on")
+        one.wait_for("sonde: paused; Enter or SIGUSR1 resumes")
         make(7)
         one.press(b"what else is on the line does not matter\n")
-        one.wait_for("sonde: goes on")
+        one.wait_for("sonde: resumed")
         make(3)
         one.wait_for("getppid()", 8)
         one.press(b"\n\n")
-        one.wait_for("sonde: goes on", 2)
+        one.wait_for("sonde: resumed", 2)
         make(2)
         one.wait_for("getppid()", 10)
         one.press(b"\x03")

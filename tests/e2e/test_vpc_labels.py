@@ -138,6 +138,11 @@ def ends(ev):
     return f"{conn['src']}{ports[0]} -> {conn['dst']}{ports[1]}"
 
 
+def udp(ev):
+    """The end of our line: what is left of the packet behind Ethernet, IPv4 and UDP."""
+    return f"udp {ev['packet']['len'] - 42} B"
+
+
 def test_traces_at_each_point_and_with_each_reason(seen):
     arrows = ["-> endpoint 77", "-> proxy port 77", "-> host from", "-> stack", "-> overlay", "<- endpoint 101",
               "<- proxy", "<- host", "<- stack", "<- overlay", "<- network", "-> network", "<- crypto", "-> crypto"]
@@ -151,7 +156,7 @@ def test_traces_at_each_point_and_with_each_reason(seen):
                 f"state {state} ifindex vpc-a orig-ip 10.9.0.10: {ends(ev)} udp"
                 ) in seen.cilium
         way, where = POINTS[point].split("-")
-        assert (f"{'->' if way == 'to' else '<-'} {where} vpc-a: {ends(ev)} udp  "
+        assert (f"{'->' if way == 'to' else '<-'} {where} vpc-a: {ends(ev)} {udp(ev)}  "
                 f"{{endpoint 101 1001->unknown to 77, {state}}}") in seen.ours
 
 
@@ -211,7 +216,7 @@ def test_verdicts(seen):
         why = " (Policy denied)" if ev["action"] == "deny" else ""
         rule = f", rule {ev['rule']}" if "rule" in ev else ""
         assert (f"policy {ev['action']}{why} ingress endpoint 101 identity 1001, match {ev['match']}{rule}: "
-                f"{ends(ev)} {last}") in seen.ours
+                f"{ends(ev)} {last if proto == 6 else udp(ev)}") in seen.ours
 
 
 def test_messages_captures_and_the_recorder(seen):
@@ -231,13 +236,13 @@ def test_messages_captures_and_the_recorder(seen):
         (ev,) = [ev for ev in seen.of("capture", code=code) if ends(ev) == f"{src} -> 192.0.2.2:5353"]
         assert ev["text"] == text and ev["caplen"] == 14 + 20 + 8 + 40
         assert any(line.endswith(f"{mark}82 bytes, {text}") for line in seen.long)
-        assert f"capture endpoint 101: {text}: {ends(ev)} udp" in seen.ours
+        assert f"capture endpoint 101: {text}: {ends(ev)} {udp(ev)}" in seen.ours
 
     (ev,) = seen.of("recorder")
     assert (ev["rule"], ev["dir"], ev["len"], ev["caplen"]) == (1, "egress", 82, 82) and ev["conn"]["sport"] == sport
     assert any(re.fullmatch(r"Recorder capture: dir:egress rule:1 ts:\d+ caplen:82 len:82", line)
                for line in seen.cilium)
-    assert f"recorder rule 1 egress: {ends(ev)} udp" in seen.ours
+    assert f"recorder rule 1 egress: {ends(ev)} {udp(ev)}" in seen.ours
 
 
 def test_sockets(seen):

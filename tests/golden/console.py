@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 
-PAGES = {"doc/TOUR.md": "tests/data/tour"}  # page: where its commands run
+PAGES = {"README.md": "tests/data/rec", "doc/TOUR.md": "tests/data/tour"}  # page: where its commands run
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
 TIMEOUT_S = 60

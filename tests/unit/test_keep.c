@@ -260,7 +260,7 @@ static void test_head_of_a_dump(void **state)
 	assert_int_equal(t.missing_ns, 500000000);
 	assert_string_equal(buf_str(&t.line),
 			    "== dump 1 by event drop.reason=\\eX: 812 packets, 3 drops, 5.000 s before and 1.000 s "
-			    "after it; the first 0.500 s were written over; 1 packets torn\n");
+			    "after it; the first 0.500 s were overwritten; 1 packets torn\n");
 	r.hdr.len = sizeof(r) - 1;
 	assert_int_equal(decode_record(d, &r.hdr, sizeof(r) - 1, take_event, &t), -EBADMSG);
 	memset(r.on, 'x', sizeof(r.on));	/* no NUL */

@@ -60,6 +60,13 @@ static const struct opt more_rows[] = {
 	OPT_END,
 };
 
+static const struct opt_hint hints[] = {
+	{ "-q", "count", "-n N stops after N events" },
+	{ "-nn", "dns", "--no-dns leaves names out" },
+	{ "-z", "nosuch", "for another command" },
+	{ NULL },
+};
+
 struct run {
 	struct conf conf;
 	struct opt_set sets[2];
@@ -76,7 +83,7 @@ static void parse_with(struct run *t, const char *line, bool command)
 	int argc = 1;
 
 	t->sets[0] = (struct opt_set){ "Options", rows, &t->conf };
-	t->sets[1] = (struct opt_set){ "More options", more_rows, &t->conf };
+	t->sets[1] = (struct opt_set){ "More options", more_rows, &t->conf, .hints = hints };
 	snprintf(t->line, sizeof(t->line), "%s", line);
 	t->argv[0] = program;
 	while (argc < (int)ARRAY_SIZE(t->argv) && (word = strsep(&rest, " ")))
@@ -161,11 +168,15 @@ static void mistakes_get_one_sentence(void **state)
 		{ "--coun=5", "unknown option --coun=5; did you mean --count?" },
 		{ "--dur 5s", "unknown option --dur; did you mean --duration?" },
 		{ "--hx", "unknown option --hx; did you mean --hex?" },
-		{ "--zzzzzz", "unknown option --zzzzzz; --help lists the options" },
-		{ "--no-count", "unknown option --no-count; --help lists the options" },
-		{ "--no-", "unknown option --no-; --help lists the options" },
-		{ "-q", "unknown option -q; --help lists the options" },
-		{ "-xq", "unknown option -q; --help lists the options" },
+		{ "--zzzzzz", "unknown option --zzzzzz" },
+		{ "--no-count", "unknown option --no-count" },
+		{ "--no-", "unknown option --no-" },
+		{ "-z", "unknown option -z" },
+		{ "-xz", "unknown option -z" },
+		{ "-q", "unknown option -q; -n N stops after N events" },
+		{ "-xq", "unknown option -q; -n N stops after N events" },
+		{ "-nn", "unknown option -nn; --no-dns leaves names out" },
+		{ "-nnv", "unknown option -nnv; --no-dns leaves names out" },
 		{ "-hex", "unknown option -hex; did you mean --hex?" },
 		{ "-duration=5s", "unknown option -duration=5s; did you mean --duration?" },
 		{ "--count", "--count needs a value (N)" },
@@ -174,16 +185,16 @@ static void mistakes_get_one_sentence(void **state)
 		{ "--hex=yes", "--hex takes no value" },
 		{ "--verbose=2", "--verbose takes no value" },
 		{ "--no-hex=1", "--no-hex takes no value" },
-		{ "--count=abc", "--count wants a number, not \"abc\"" },
-		{ "--count=", "--count wants a number, not \"\"" },
-		{ "--count -1", "--count wants a number, not \"-1\"" },
-		{ "-n010x", "--count wants a number, not \"010x\"" },
+		{ "--count=abc", "--count \"abc\": expected a number" },
+		{ "--count=", "--count \"\": expected a number" },
+		{ "--count -1", "--count \"-1\": expected a number" },
+		{ "-n010x", "--count \"010x\": expected a number" },
 		{ "--count 4294967296", "--count: 4294967296 is too large" },
 		{ "--big 18446744073709551616", "--big: 18446744073709551616 is too large" },
-		{ "--pid 1,,2", "--pid wants numbers separated by commas, not \"1,,2\"" },
-		{ "--duration soon", "--duration wants a time such as 10ms, 2s or 5m, not \"soon\"" },
-		{ "--ring-size 1T", "--ring-size wants a size such as 4096, 64k or 8M, not \"1T\"" },
-		{ "--time utc", "--time wants one of local, rfc3339, epoch, not \"utc\"" },
+		{ "--pid 1,,2", "--pid \"1,,2\": expected numbers separated by commas" },
+		{ "--duration soon", "--duration \"soon\": expected a time such as 10ms, 2s or 5m" },
+		{ "--ring-size 1T", "--ring-size \"1T\": expected a size such as 4096, 64k or 8M" },
+		{ "--time utc", "--time \"utc\": expected one of local, rfc3339, epoch" },
 	};
 
 	(void)state;

@@ -50,10 +50,38 @@ static void every_protocol_has_its_summary_and_layers(void **state)
 	assert_true(packet_rows(MADE, check_row) > 70);
 }
 
+/* Removes PSH and the length, which Cilium's line does not have. */
+static void strip_ours(char *line)
+{
+	char *psh = strstr(line, "PSH, "), *end, *begin;
+
+	if (psh)
+		memmove(psh, psh + 5, strlen(psh + 5) + 1);
+	end = strstr(line, " B [");
+	end = end ? end : line + strlen(line) - 2;
+	begin = end;
+	while (begin > line && strchr("0123456789", begin[-1]))
+		begin--;
+	if (begin < end && begin > line && begin[-1] == ' ' && !strncmp(end, " B", 2))
+		memmove(begin - 1, end + 2, strlen(end + 2) + 1);
+}
+
+static void check_cilium_row(const struct packet_row *row)
+{
+	struct buf out = { 0 };
+	struct packet p;
+
+	packet_dissect(row->link, row->data, row->len, row->len, &p);
+	summary_of(&p, &out);
+	strip_ours((char *)buf_str(&out));
+	assert_string_equal(out.data, row->summary);
+	buf_fini(&out);
+}
+
 static void summaries_are_those_of_cilium(void **state)
 {
 	(void)state;
-	assert_true(packet_rows(CILIUM, check_row) >= 28);
+	assert_true(packet_rows(CILIUM, check_cilium_row) >= 28);
 }
 
 /* Layers lie inside the captured bytes, in order; text is printable. */
@@ -333,7 +361,7 @@ static void nesting_is_bounded(void **state)
 	assert_int_equal(p.n_layers, PACKET_MAX_LAYERS);
 	check_sane(&p, "ipip");
 	summary_of(&p, &out);
-	assert_string_equal(buf_str(&out), "10.0.0.1 -> 10.0.0.2 [tunnel 10.0.0.1 -> 10.0.0.2 ipip]");
+	assert_string_equal(buf_str(&out), "10.0.0.1 -> 10.0.0.2 3636 B [tunnel 10.0.0.1 -> 10.0.0.2 ipip]");
 	buf_fini(&out);
 }
 

@@ -192,7 +192,8 @@ static void colour_wraps_what_is_safe(void **state)
 	r.opts.color = true;
 	assert_int_equal(sink_event(&r.sink, &ev), 0);
 	got = end(&r);
-	assert_string_equal(got, "\033[2m1.000000123 \033[0m\033[33msonde.lost count=5 cause=ring_full\033[0m\n");
+	assert_string_equal(got, "\033[2m1.000000123 \033[0m\033[33msonde.lost 5 events (ring_full): the ring "
+			    "buffer was full; a filter or a larger --ring-size helps\033[0m\n");
 	free(got);
 }
 

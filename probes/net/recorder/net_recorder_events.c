@@ -54,7 +54,7 @@ static int dump_line(const struct event *ev, const struct line_opts *o, struct b
 		   (unsigned long long)b->packets, (unsigned long long)b->drops,
 		   (double)b->before_ns / 1e9, (double)b->after_ns / 1e9);
 	if (b->missing_ns)
-		buf_printf(out, "; the first %.3f s were written over", (double)b->missing_ns / 1e9);
+		buf_printf(out, "; the first %.3f s were overwritten", (double)b->missing_ns / 1e9);
 	if (b->torn)
 		buf_printf(out, "; %llu packets torn", (unsigned long long)b->torn);
 	buf_add_char(out, '\n');

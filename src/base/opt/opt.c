@@ -88,8 +88,24 @@ static const char *suggest(const struct parser *p, const char *name)
 	return near.best;
 }
 
+static const char *hint_of(const struct parser *p, const char *arg)
+{
+	struct hit h;
+
+	for (size_t i = 0; i < p->n_sets; i++)
+		for (const struct opt_hint *x = p->sets[i].hints; x && x->option; x++) {
+			const size_t len = strlen(x->option);
+			const bool is_it = len > 2 ? !strncmp(arg, x->option, len) : !strcmp(arg, x->option);
+
+			if (is_it && find_long(p, x->needs, strlen(x->needs), &h))
+				return x->text;
+		}
+	return NULL;
+}
+
 static int unknown(const struct parser *p, const char *arg, const char *name, size_t len)
 {
+	const char *hint = hint_of(p, arg);
 	char word[72];
 	const char *near = NULL;
 
@@ -98,9 +114,11 @@ static int unknown(const struct parser *p, const char *arg, const char *name, si
 		word[len] = '\0';
 		near = suggest(p, word);
 	}
+	if (hint)
+		return err_set(p->err, -EINVAL, "unknown option %s; %s", arg, hint);
 	if (near)
 		return err_set(p->err, -EINVAL, "unknown option %s; did you mean --%s?", arg, near);
-	return err_set(p->err, -EINVAL, "unknown option %s; --help lists the options", arg);
+	return err_set(p->err, -EINVAL, "unknown option %s", arg);
 }
 
 static int bad_value(const struct parser *p, const struct opt *o, int code, const char *want, const char *arg)
@@ -109,7 +127,7 @@ static int bad_value(const struct parser *p, const struct opt *o, int code, cons
 
 	if (code == -ERANGE)
 		return err_set(p->err, -EINVAL, "%s: %s is too large", shown(o, name), arg);
-	return err_set(p->err, -EINVAL, "%s wants %s, not \"%s\"", shown(o, name), want, arg);
+	return err_set(p->err, -EINVAL, "%s \"%s\": expected %s", shown(o, name), arg, want);
 }
 
 static int number_base(const char *s)
@@ -275,6 +293,8 @@ static int parse_long(struct parser *p, const char *arg)
 /* "-abc", "-n5", "-vn 5" */
 static int parse_cluster(struct parser *p, const char *arg)
 {
+	if (arg[2] && hint_of(p, arg))
+		return unknown(p, arg, "", 0);
 	for (const char *c = arg + 1; *c; c++) {
 		const char *value = c + 1;
 		struct hit h;

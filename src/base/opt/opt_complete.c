@@ -2,6 +2,9 @@
 /*
  * Completion scripts for bash, zsh and fish out of the option rows.
  * Formats: bash(1) "Programmable Completion", zshcompsys(1) _arguments, fish complete(1).
+ *
+ * Words of expressions come from the program itself: `PROGRAM help fields` prints the fields, `PROGRAM help fields
+ * FIELD` the named values of one.
  */
 #include <string.h>
 
@@ -13,7 +16,7 @@ const char *const opt_shell_names[] = { "bash", "zsh", "fish", NULL };
 _Static_assert(ARRAY_SIZE(opt_shell_names) == OPT_SHELL__MAX + 1, "a name per shell");
 
 /* Candidates for the value of an option. */
-enum offer { OFFER_NONE, OFFER_WORDS, OFFER_FILES, OFFER_DIRS, OFFER_IFACES, OFFER__MAX };
+enum offer { OFFER_NONE, OFFER_WORDS, OFFER_FILES, OFFER_DIRS, OFFER_IFACES, OFFER_EXPR, OFFER__MAX };
 
 static enum offer offer_of(const struct opt *o)
 {
@@ -25,6 +28,8 @@ static enum offer offer_of(const struct opt *o)
 		return OFFER_FILES;
 	if (!strcmp(o->arg, "DIR"))
 		return OFFER_DIRS;
+	if (!strcmp(o->arg, "EXPR"))
+		return OFFER_EXPR;
 	return strcmp(o->arg, "IFACE") ? OFFER_NONE : OFFER_IFACES;
 }
 
@@ -76,6 +81,7 @@ static void bash_value(const struct opt_command *c, const struct opt *o, struct 
 	case OFFER_IFACES:
 		buf_add_str(out, "COMPREPLY=($(compgen -W \"$(ls /sys/class/net)\" -- \"$cur\"));");
 		break;
+	case OFFER_EXPR:	/* bash_expr(): it may have several words */
 	case OFFER_NONE:
 	case OFFER__MAX:
 		break;
@@ -97,17 +103,52 @@ static void bash_options(const struct opt_command *c, struct buf *out)
 	buf_add_str(out, "\" -- \"$cur\")) ;;\n");
 }
 
+/* "monitor,--where|flows,--where": the options whose value is an expression; false = none. */
+static bool bash_exprs(const struct opt_command *cmds, size_t n, struct buf *out)
+{
+	const size_t before = out->len;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t s = 0; s < cmds[i].n_sets; s++)
+			for (const struct opt *o = cmds[i].sets[s].opts; opt_is_row(o); o++)
+				if (offer_of(o) == OFFER_EXPR && o->name)
+					buf_printf(out, "%s%s,--%s", out->len > before ? "|" : "", cmds[i].name,
+						   o->name);
+	return out->len > before;
+}
+
+/* The last word of an expression. bash splits unquoted ones at "=", and replaces all that stands behind a quote. */
+static void bash_expr(const char *program, struct buf *out)
+{
+	buf_printf(out, "_%s_expr()\n{\n", program);
+	buf_printf(out, "\tlocal check='^([a-z_.]+)[=!<>]+(.*)$' list='([a-z_.]+) +in *[(][^)]*$'\n"
+			"\tlocal text=${1#[\\'\\\"]} IFS=$'\\n' word field= head=\n\tword=${text##*[ (,]}\n"
+			"\tif [[ $word =~ $check ]]; then\n\t\tfield=${BASH_REMATCH[1]} word=${BASH_REMATCH[2]}\n"
+			"\telif [[ $text =~ $list ]]; then\n\t\tfield=${BASH_REMATCH[1]}\n\tfi\n"
+			"\t[[ $1 == [\\'\\\"]* ]] && head=${text%%\"$word\"}\n"
+			"\tCOMPREPLY=($(compgen -P \"$head\" -W \"$(%s help fields $field 2>/dev/null)\" "
+			"-- \"$word\"))\n\tcompopt -o nospace 2>/dev/null\n}\n", program);
+}
+
 static void bash(const char *program, const struct opt_command *cmds, size_t n, struct buf *out)
 {
-	buf_printf(out, "# bash completion for %s\n_%s()\n{\n", program, program);
+	buf_printf(out, "# bash completion for %s\n", program);
+	bash_expr(program, out);
+	buf_printf(out, "_%s()\n{\n", program);
 	buf_add_str(out, "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
 			 "\t# bash splits --name=value at the equals sign\n"
 			 "\tif [[ $cur == \"=\" ]]; then cur=\n"
 			 "\telif [[ $prev == \"=\" ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+			 "\tlocal open='(--[a-z-]+)[ =]+('\\''[^'\\'']*|\"[^\"]*|[^ '\\''\"]*)$'\n"
 			 "\tCOMPREPLY=()\n\tif ((COMP_CWORD == 1)); then\n\t\tCOMPREPLY=($(compgen -W \"");
 	for (size_t i = 0; i < n; i++)
 		buf_printf(out, "%s ", cmds[i].name);
-	buf_add_str(out, "\" -- \"$cur\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]},$prev in\n");
+	buf_add_str(out, "\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
+			 "\t[[ ${COMP_LINE:0:COMP_POINT} =~ $open ]] && "
+			 "case ${COMP_WORDS[1]},${BASH_REMATCH[1]} in\n\t");
+	if (bash_exprs(cmds, n, out))
+		buf_printf(out, ") _%s_expr \"${BASH_REMATCH[2]}\"; return ;;\n", program);
+	buf_add_str(out, "\tesac\n\tcase ${COMP_WORDS[1]},$prev in\n");
 	for (size_t i = 0; i < n; i++) {
 		for (size_t s = 0; s < cmds[i].n_sets; s++) {
 			for (const struct opt *o = cmds[i].sets[s].opts; opt_is_row(o); o++)
@@ -152,11 +193,20 @@ static void zsh_text(struct buf *out, const char *s)
 	}
 }
 
-static void zsh_option(const struct opt *o, struct buf *out)
+/* The last word of an expression: a field, or behind an operator a value. */
+static void zsh_expr(const char *program, struct buf *out)
+{
+	buf_printf(out, "_%s_expr()\n{\n\tlocal word=${PREFIX##*[ (,]} field=\n\tcompset -P '*[ (,]'\n"
+			"\tif [[ $word == *[=\\<\\>]* ]]; then\n"
+			"\t\tfield=${word%%%%[=\\!\\<\\>]*}\n\t\tcompset -P '*[=<>]'\n\tfi\n"
+			"\tcompadd -S '' -- ${(f)\"$(%s help fields $field 2>/dev/null)\"}\n}\n", program, program);
+}
+
+static void zsh_option(const char *program, const struct opt *o, struct buf *out)
 {
 	static const char *const action[] = {
 		[OFFER_NONE] = " ", [OFFER_WORDS] = "", [OFFER_FILES] = "_files", [OFFER_DIRS] = "_files -/",
-		[OFFER_IFACES] = "_net_interfaces",
+		[OFFER_IFACES] = "_net_interfaces", [OFFER_EXPR] = "",
 	};
 	enum offer offer = offer_of(o);
 
@@ -171,6 +221,8 @@ static void zsh_option(const struct opt *o, struct buf *out)
 		zsh_text(out, o->arg);
 		buf_printf(out, ":%s", action[offer]);
 	}
+	if (offer == OFFER_EXPR)
+		buf_printf(out, "_%s_expr", program);
 	if (offer == OFFER_WORDS) {
 		buf_add_char(out, '(');
 		words(out, o);
@@ -181,7 +233,9 @@ static void zsh_option(const struct opt *o, struct buf *out)
 
 static void zsh(const char *program, const struct opt_command *cmds, size_t n, struct buf *out)
 {
-	buf_printf(out, "#compdef %s\n_%s()\n{\n\tlocal -a commands\n\tcommands=(\n", program, program);
+	buf_printf(out, "#compdef %s\n", program);
+	zsh_expr(program, out);
+	buf_printf(out, "_%s()\n{\n\tlocal -a commands\n\tcommands=(\n", program);
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(out, "\t\t'%s:", cmds[i].name);
 		zsh_text(out, cmds[i].summary);
@@ -193,7 +247,7 @@ static void zsh(const char *program, const struct opt_command *cmds, size_t n, s
 		buf_printf(out, "\t%s)\n\t\t_arguments -s -S", cmds[i].name);
 		for (size_t s = 0; s < cmds[i].n_sets; s++) {
 			for (const struct opt *o = cmds[i].sets[s].opts; opt_is_row(o); o++)
-				zsh_option(o, out);
+				zsh_option(program, o, out);
 		}
 		buf_add_str(out, " \\\n\t\t\t'*: :_default'\n\t\t;;\n");
 	}
@@ -224,6 +278,9 @@ static void fish_option(const char *program, const struct opt_command *c, const 
 	case OFFER_IFACES:
 		buf_add_str(out, " -x -a '(__fish_print_interfaces)'");
 		break;
+	case OFFER_EXPR:
+		buf_printf(out, " -x -a '(__%s_expr)'", program);
+		break;
 	case OFFER_NONE:
 	case OFFER__MAX:
 		buf_add_str(out, opt_takes_value(o) ? " -x" : "");
@@ -234,9 +291,20 @@ static void fish_option(const char *program, const struct opt_command *c, const 
 	buf_add_str(out, "'\n");
 }
 
+/* The whole argument, with a field, or behind an operator a value, as its last word. */
+static void fish_expr(const char *program, struct buf *out)
+{
+	buf_printf(out, "function __%s_expr\n\tset -l text (commandline -ct | string replace -r '^[\\'\"]' '')\n"
+			"\tset -l head (string match -r '^.*[ (,=<>]' -- $text)\n"
+			"\tset -l field (string match -rg '([a-z_.]+)[=!<>]+[^ (,=<>]*$' -- $text)\n"
+			"\tfor word in (%s help fields $field 2>/dev/null)\n\t\techo $head$word\n\tend\nend\n",
+			program, program);
+}
+
 static void fish(const char *program, const struct opt_command *cmds, size_t n, struct buf *out)
 {
 	buf_printf(out, "# fish completion for %s\ncomplete -c %s -f\n", program, program);
+	fish_expr(program, out);
 	for (size_t i = 0; i < n; i++) {
 		buf_printf(out, "complete -c %s -n __fish_use_subcommand -a %s -d '", program, cmds[i].name);
 		quoted(out, cmds[i].summary, "\\'", "\\%");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +13,20 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "loop/loop.h"
+#include "cmd/cmd.h"
 #include "cmd/run.h"
 
 #define NS_PER_S 1000000000ULL
 
 bool closing_wanted(const struct run_conf *c)
 {
-	return !c->quiet && (c->verbose || isatty(STDERR_FILENO));
+	return !c->quiet && (c->verbose || !c->read || isatty(STDERR_FILENO));
+}
+
+bool closing_due(const struct run_conf *c, int status)
+{
+	return closing_wanted(c) && (status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT ||
+				     status == CMD_BY_SIGNAL + SIGTERM);
 }
 
 void closing_add_number(struct buf *b, uint64_t n)

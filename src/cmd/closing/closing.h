@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Progress and closing lines of a run, on stderr: for a user at a terminal, or with -v.
+ * Progress and closing lines of a run, on stderr.
  */
 #ifndef CMD_CLOSING_H
 #define CMD_CLOSING_H
@@ -12,8 +12,10 @@ struct buf;
 struct loop;
 struct run_conf;
 
-/* Whether stderr is a terminal or -v was given, and -q was not. */
+/* Whether a run has closing lines: every live one, a replay at a terminal or with -v; none with -q. */
 bool closing_wanted(const struct run_conf *c);
+/* ... and they are due: it ended by itself or by a request, without an error. @status: of run(). */
+bool closing_due(const struct run_conf *c, int status);
 
 /* "2,970" */
 void closing_add_number(struct buf *b, uint64_t n);

@@ -2,7 +2,6 @@
 #include "cmd/closing/net_closing.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +12,6 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "cmd/closing/closing.h"
-#include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/core.h"
 #include "event/event.h"
@@ -43,10 +41,10 @@ static void count_unexplained(struct net_closing *c, const struct event *ev)
 	c->unexplained += b->rest;
 }
 
-/* The sum of sonde.lost events equals the losses of the ledger. */
+/* The sum of sonde.lost events equals the losses of the ledger. Causes apart lose no packet. */
 static void count_lost(struct net_closing *c, const struct event *ev)
 {
-	if (ev->desc->type == SONDE_EV_LOST)
+	if (ev->desc->type == SONDE_EV_LOST && !core_lost_is_apart(((const struct core_lost *)ev->body)->cause))
 		c->lost += ((const struct core_lost *)ev->body)->count;
 }
 
@@ -80,7 +78,7 @@ static int closing_close(struct sink *s)
 
 static const struct sink_ops closing_sink = {
 	.name = "closing", .summary = "sums for the last line", .open = closing_open, .event = closing_event,
-	.close = closing_close,
+	.close = closing_close, .flags = SINK_ASIDE | SINK_NO_FILE,
 };
 
 void net_closing_set_spec(struct net_closing *c, struct run_ops *spec)
@@ -155,7 +153,7 @@ void net_closing_say(const struct net_closing *c, int status)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	if (!c->begin_ns || status == CMD_BY_SIGNAL + SIGPIPE)
+	if (!c->begin_ns || !closing_due(c->run, status))
 		return;
 	c->file ? put_file(&b, c) : put_seen(&b, c);
 	put_lost(&b, c, "; ");

@@ -73,12 +73,6 @@ static void say_gaps(const struct pipeline *p)
 	}
 }
 
-/* Causes that lose no event, with sentences of their own. */
-static bool is_apart(unsigned cause)
-{
-	return cause == SONDE_LOST_NOT_ATTACHED || cause == SONDE_LOST_MAPPING || cause == SONDE_LOST_NAMES;
-}
-
 static void say_names(const struct sonde_ledger *sum)
 {
 	if (sum->lost[SONDE_LOST_MAPPING])
@@ -93,12 +87,18 @@ static void say_names(const struct sonde_ledger *sum)
 static void say_losses(const struct pipeline *p, bool each)
 {
 	struct sonde_ledger sum;
-	uint64_t lost = 0;
+	uint64_t lost = 0, most = 0;
+	unsigned cause = 0;
 
 	say_gaps(p);
 	pipeline_ledger(p, &sum);
-	for (unsigned c = 0; c < SONDE_LOST__MAX; c++)
-		lost += is_apart(c) ? 0 : sum.lost[c];
+	for (unsigned c = 0; c < SONDE_LOST__MAX; c++) {
+		if (core_lost_is_apart(c))	/* they have sentences of their own */
+			continue;
+		lost += sum.lost[c];
+		cause = sum.lost[c] > most ? c : cause;
+		most = MAX(most, sum.lost[c]);
+	}
 	if (sum.lost[SONDE_LOST_NOT_ATTACHED])
 		log_warn("programs that ran before sonde was attached to them: %llu; their first calls are missing, "
 			 "--prefetch FILE attaches earlier", (unsigned long long)sum.lost[SONDE_LOST_NOT_ATTACHED]);
@@ -107,8 +107,8 @@ static void say_losses(const struct pipeline *p, bool each)
 		say_ledger(p);
 		say_evicted(p);
 	} else if (lost) {
-		log_warn("%llu of %llu events were lost; -v says why, a larger --ring-size may help",
-			 (unsigned long long)lost, (unsigned long long)sum.seen);
+		log_warn("%llu of %llu events were lost: %s (-v lists all causes)", (unsigned long long)lost,
+			 (unsigned long long)sum.seen, core_lost_why(cause));
 	}
 }
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <net/if.h>
-#include <signal.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -14,7 +13,6 @@
 #include "loop/loop.h"
 #include "base/opt.h"
 #include "cmd/closing/closing.h"
-#include "cmd/cmd.h"
 #include "cmd/run.h"
 #include "event/core.h"
 #include "event/event.h"
@@ -27,7 +25,7 @@ static int tally_event(struct sink *s, const struct event *ev)
 {
 	struct tally *t = s->opts->ctx;
 
-	if (ev->desc->type == SONDE_EV_LOST)
+	if (ev->desc->type == SONDE_EV_LOST && !core_lost_is_apart(((const struct core_lost *)ev->body)->cause))
 		t->n_lost += ((const struct core_lost *)ev->body)->count;
 	if (ev->desc->class != EVENT_DATA)
 		return 0;
@@ -52,6 +50,7 @@ static int tally_close(struct sink *s)
 const struct sink_ops tally_sink = {
 	.name = "tally",
 	.summary = "for closing words",
+	.flags = SINK_ASIDE | SINK_NO_FILE,
 	.open = tally_open,
 	.event = tally_event,
 	.close = tally_close,
@@ -80,9 +79,7 @@ void tally_report(const struct tally *t, int status)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	const bool ended = status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT || status == CMD_BY_SIGNAL + SIGTERM;
-
-	if (!ended || !t->closing || !closing_wanted(t->conf))
+	if (!t->closing || !closing_due(t->conf, status))
 		return;
 	t->closing(t->ctx, &b);
 	if (b.len)

@@ -282,7 +282,7 @@ static int agent_cmd_run(void *conf, const struct cmd_words *w)
 	int r = 0;
 
 	if (w->words.len)
-		r = err_set(&err, -EINVAL, "sonde agent takes no words; %s is one", w->words.items[0]);
+		r = err_set(&err, -EINVAL, "sonde agent takes no arguments: %s", w->words.items[0]);
 	if (r >= 0)
 		r = settings_read(d.conf, &d.settings, &err);
 	if (r >= 0)
@@ -313,7 +313,7 @@ const struct cmd cmd_agent = {
 	.name = "agent", .summary = "the daemon: probes loaded once, for any number of clients",
 	.args = "",
 	.doc = "Loads probes when clients ask for them and passes their records on over unix sockets. Commands use "
-	       "it by themselves when it runs; --local keeps them from it.\n\n"
+	       "it by themselves when it runs; --agent=no keeps them from it.\n\n"
 	       "A reader sees the events of its own user whole, and those of others without content: no payload, no "
 	       "arguments of calls but numbers, no environment and no command lines. Root sees all, and so does "
 	       "the group with allow-content = group.\n\n"

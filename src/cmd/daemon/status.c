@@ -91,7 +91,7 @@ static int status_run(void *conf, const struct cmd_words *w)
 	const struct status_conf *c = conf;
 
 	if (w->words.len) {
-		log_error("sonde status takes no words; %s is one", w->words.items[0]);
+		log_error("sonde status takes no arguments: %s", w->words.items[0]);
 		return CMD_USAGE;
 	}
 	return call(c->agent ? c->agent : AGENT_PATH, c->counters ? "counters" : "status", &w->words, 0);
@@ -102,7 +102,7 @@ static int control_run(void *conf, const struct cmd_words *w)
 	const struct status_conf *c = conf;
 
 	if (!w->words.len) {
-		log_error("sonde control wants a verb: status, counters, attach, detach, capture, record, dump");
+		log_error("sonde control needs a verb: status, counters, attach, detach, capture, record or dump");
 		return CMD_USAGE;
 	}
 	if (c->last_ns && strcmp(w->words.items[0], "dump") != 0) {
@@ -128,21 +128,21 @@ const struct cmd cmd_status = {
 
 static const struct cmd_example control_examples[] = {
 	{ "sonde control attach probe=net option=--interface=lo", "keep a probe loaded without a client" },
-	{ "sonde control detach 1", "and take it away again" },
+	{ "sonde control detach 1", "and unload it" },
 	{ "sonde control capture start drops.pcapng probe=net where=drop.reason=NO_SOCKET",
 	  "the agent writes the file until sonde control capture stop" },
 	{ "sonde control capture start why.pcapng probe=net option=--keep=5s",
-	  "a flight recorder: written is what sonde control dump asks for" },
+	  "a flight recorder: writes what sonde control dump requests" },
 	{ "sonde control record start light", "record (record-dir in agent.conf); status and stop are the others" },
 	{ "sonde control dump --last 30s crash",
-	  "copy what was recorded last to RECORD-DIR/crash, whose path it prints" },
+	  "copy the last 30 s of the recording to RECORD-DIR/crash, and print that path" },
 	{ 0 },
 };
 
 const struct cmd cmd_control = {
-	.name = "control", .summary = "tell the running agent to do something",
+	.name = "control", .summary = "requests to the running agent: attach, capture, record, dump",
 	.args = "VERB [WORDS]",
-	.doc = "Verbs and who may use them stand in doc/protocol.md.",
+	.doc = "doc/protocol.md lists the verbs and who may use them.",
 	.examples = control_examples,
 	.conf_size = sizeof(struct status_conf), .sets = control_sets, .run = control_run,
 };

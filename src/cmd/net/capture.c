@@ -125,6 +125,7 @@ int cmd_capture_run(void *conf, const struct cmd_words *w)
 		.pass_ctx = c,
 		.cmdline = w->line,
 		.ready = c->ready ? c->ready : "sonde: ready, capturing; ^C stops",
+		.says_ready = c->ready != NULL,
 		.needs = on_needs,
 		.needs_ctx = c,
 		.watcher = c->watcher,
@@ -176,10 +177,10 @@ const struct cmd cmd_capture = {
 	       "the suffix. Without -w "
 	       "packets are shown as lines.\n\n"
 	       "With --keep it is a flight recorder: packets stay in memory, where each overwrites an old one, and "
-	       "nothing is written until an event meets --on or SIGUSR2 comes. Then all of the time before and some "
-	       "after it goes to the output in order, packets and drops, and what set it off has recorder.trigger. "
-	       "The first 200 bytes of each are kept (--snaplen); a dump says what its memory had no room for. "
-	       "SIGUSR1 says how many dumps there were.",
+	       "nothing is written until an event meets --on or SIGUSR2 comes. Then the packets and drops of the "
+	       "TIME before, and of a short time after, are written in order; the event that triggered the dump "
+	       "has recorder.trigger. The first 200 bytes of each are kept (--snaplen); a dump says what was "
+	       "overwritten. SIGUSR1 prints the number of dumps.",
 	.examples = capture_examples,
 	.conf_size = sizeof(struct capture_conf),
 	.sets = cmd_capture_sets,

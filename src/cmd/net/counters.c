@@ -162,12 +162,12 @@ const struct cmd cmd_counters = {
 	.summary = "packets and bytes by point, interface, drop reason and place",
 	.args = "[PCAP FILTER]",
 	.doc = "Adds up in the kernel, per CPU: packets at the observation points of each interface and direction, "
-	       "drops by reason and place in the kernel, XDP verdicts that could not be carried out. No rate limit "
-	       "and no full ring takes anything away. A packet is what the kernel handles as one: several of the "
-	       "wire where it has joined them.\n\n"
+	       "drops by reason and place in the kernel, XDP verdicts that could not be carried out. Rate limits "
+	       "and full rings do not affect them. Packets are counted as the kernel handles them: where it joins "
+	       "or has yet to split them (GRO, GSO), one is several on the wire.\n\n"
 	       "With --event-map it shows what another datapath has counted: Cilium's, or one that is built with "
 	       "sonde/datapath.bpf.h, whose own points and files --event-names lists. With --policy it shows "
-	       "what the rules of `sonde policy` have decided, of each that runs on this host.",
+	       "the verdicts of each `sonde policy` that runs on this host.",
 	.examples = counters_examples,
 	.conf_size = sizeof(struct counters_conf),
 	.sets = counters_sets,

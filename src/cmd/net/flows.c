@@ -214,7 +214,7 @@ static const struct cmd_example flows_examples[] = {
 	{ "sonde flows", "conversations of this host as they begin, live and end, and drops" },
 	{ "sonde flows --where 'flow.event=closed and flow.bytes>1000000'", "large ones, when they are over" },
 	{ "sonde flows -i eth0 tcp port 443 --json", "one interface, a pcap filter in the kernel, JSON" },
-	{ "sonde flows --top talkers --interval 5s", "who speaks most, by process, every five seconds" },
+	{ "sonde flows --top talkers --interval 5s", "most bytes by process, every five seconds" },
 	{ "sonde flows -r flows.rec --top ports", "the same of a recording, by port" },
 	{ "sonde flows -o hubble:flows.json", "for `hubble observe --input-file` and other readers of flows" },
 	{ "sonde flows --aggregation none udp port 53", "each packet of name look-ups" },
@@ -225,7 +225,7 @@ const struct cmd cmd_flows = {
 	.name = "flows",
 	.summary = "flows: endpoints, packets and bytes, and how each flow ended",
 	.args = "[PCAP FILTER]",
-	.doc = "Counts packets into flows in the kernel and tells of each direction when a flow begins, when a TCP "
+	.doc = "Counts packets into flows in the kernel and reports each direction when a flow begins, when a TCP "
 	       "flag is seen for the first time, every few seconds while it lives, and when it ends: packets, bytes, "
 	       "TCP state, handshake time, retransmissions, what connection tracking knows (both sides of a "
 	       "translation), the route, and the process at the local end. Drops appear among them with their "

@@ -21,6 +21,7 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net.h"
+#include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"
 
 static const struct opt monitor_opts[] = {
@@ -80,6 +81,18 @@ static void stop_listener(void *ctx)
 
 #define READY_KINDS ((1u << NET_KIND_DROP) | (1u << NET_KIND_TRACE))
 
+static void put_netns(const struct opt_strv *netns, struct buf *out)
+{
+	for (size_t i = 0; i < netns->len; i++)
+		if (!strcmp(netns->items[i], NET_NS_ALL)) {
+			buf_add_str(out, " of all network namespaces");
+			return;
+		}
+	buf_add_str(out, " of network namespace");
+	for (size_t i = 0; i < netns->len; i++)
+		buf_printf(out, "%s%s", i ? ", " : " ", netns->items[i]);
+}
+
 /* The selected kinds of events, and their attach points. */
 static void put_ready(const struct monitor_conf *c, struct buf *out)
 {
@@ -92,10 +105,9 @@ static void put_ready(const struct monitor_conf *c, struct buf *out)
 		return;
 	}
 	if (netns->len) {
-		buf_printf(out, " %s of network namespace", kinds == 1u << NET_KIND_DROP ? "drops" :
+		buf_printf(out, " %s", kinds == 1u << NET_KIND_DROP ? "drops" :
 			   kinds == 1u << NET_KIND_TRACE ? "packets" : "packets and drops");
-		for (size_t i = 0; i < netns->len; i++)
-			buf_printf(out, "%s%s", i ? ", " : " ", netns->items[i]);
+		put_netns(netns, out);
 	} else {
 		buf_printf(out, " %s%s%s", kinds & 1u << NET_KIND_TRACE ? "packets of this network namespace" : "",
 			   kinds == READY_KINDS ? ", " : "", kinds & 1u << NET_KIND_DROP ? "drops of all" : "");

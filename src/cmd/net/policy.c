@@ -283,7 +283,7 @@ static int policy_run(void *conf, const struct cmd_words *w)
 	}
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0) {
 		log_error("%s", err.msg);
-		return CMD_FAIL;
+		return cmd_exit_status(err.code);
 	}
 	status = policy_start(c, w);
 	buf_fini(&c->text);

@@ -128,7 +128,8 @@ static void note_dump(struct recorder *r, const struct event *ev)
 	log_info("sonde: dump %u: %" PRIu64 " packets and %" PRIu64 " drops, %.3f s before and %.3f s after the "
 		 "trigger", b->number, b->packets, b->drops, (double)b->before_ns / 1e9, (double)b->after_ns / 1e9);
 	if (b->missing_ns)
-		log_warn("its first %.3f s were written over already; a larger --memory or a shorter --snaplen helps",
+		log_warn("its first %.3f s were overwritten before the trigger; a larger --memory or a shorter "
+			 "--snaplen helps",
 			 (double)b->missing_ns / 1e9);
 	if (r->conf->dumps && r->dumps >= r->conf->dumps)
 		pipeline_stop(r->pipeline);

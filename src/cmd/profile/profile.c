@@ -72,6 +72,21 @@ static int on_event(void *conf, const char *arg, struct err *err)
 		       arg);
 }
 
+int cmd_profile_frequency(const char *arg, uint32_t *ret, struct err *err)
+{
+	uint32_t hz;
+
+	if (str_to_u32(arg, 10, &hz) < 0 || !hz)
+		return err_set(err, -EINVAL, "--frequency %s: expected samples per second, at least 1", arg);
+	*ret = hz;
+	return 0;
+}
+
+static int on_frequency(void *conf, const char *arg, struct err *err)
+{
+	return cmd_profile_frequency(arg, &((struct cpu_conf *)conf)->frequency, err);
+}
+
 /* "MIN[-MAX]" */
 static int on_block(void *conf, const char *arg, struct err *err)
 {
@@ -101,7 +116,7 @@ static int on_depth(void *conf, const char *arg, struct err *err)
 }
 
 static const struct opt sampling_opts[] = {
-	OPT_ROW(cpu_conf, frequency, "frequency", 'F', OPT_U32, "HZ", "samples per second and CPU (default 49)"),
+	OPT_CALL_ROW(on_frequency, "frequency", 'F', "HZ", "samples per second and CPU (default 49)"),
 	OPT_CALL_ROW(on_event, "event", 0, "NAME[:PERIOD]", "auto, cycles or clock; every PERIOD events",
 		     .more = "auto (the default) is cycles where the machine counts them; an event of the clock is a "
 			     "nanosecond"),
@@ -505,14 +520,16 @@ int cmd_profile_main(struct profile_conf *c, const char *words, const struct cmd
 {
 	_cleanup_(run_texts_fini) struct run_texts texts = { 0 };
 	struct err err = { 0 };
-	int status = CMD_FAIL;
+	int status;
 
 	set_modes(c);
 	c->filter_text = words;
-	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
 		log_error("%s", err.msg);
-	else
+		status = cmd_exit_status(err.code);
+	} else {
 		status = profile_live(c, w);
+	}
 	vec_fini(&c->cpu.tids);
 	return status;
 }
@@ -526,7 +543,7 @@ static int diff(struct profile_conf *c, const struct cmd_words *w)
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) >= 0)
 		return profile_diff(c, w);
 	log_error("%s", err.msg);
-	return CMD_FAIL;
+	return cmd_exit_status(err.code);
 }
 
 static int profile_run(void *conf, const struct cmd_words *w)
@@ -566,8 +583,7 @@ const struct cmd cmd_profile = {
 	       "sonde rpc does.\n\n"
 	       "diff compares two recordings: folded lines with two counts, or with -o svg:FILE a flame graph.\n\n"
 	       "With --mode off-cpu the weight of a stack is the time that its threads did not run, in "
-	       "microseconds; the "
-	       "part that they were ready and waited for a CPU is an innermost frame of its own.",
+	       "microseconds; time in the run queue is an innermost frame of its own.",
 	.examples = profile_examples,
 	.conf_size = sizeof(struct profile_conf),
 	.sets = cmd_profile_sets,

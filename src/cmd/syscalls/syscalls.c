@@ -204,9 +204,9 @@ static void pause_or_go_on(struct syscalls_conf *c)
 	if (pipeline_call(c->pipeline, "sys", 0, c->paused ? "pause" : "go on", &none, &err) < 0)
 		log_debug("%s", err.msg);
 	if (c->paused)
-		log_info("sonde: paused; %sSIGUSR1 goes on", c->keys ? "Enter or " : "");
+		log_info("sonde: paused; %sSIGUSR1 resumes", c->keys ? "Enter or " : "");
 	else
-		log_info("sonde: goes on");
+		log_info("sonde: resumed");
 }
 
 static int on_pause(void *ctx, _unused_ int signo)
@@ -291,7 +291,7 @@ static void on_stopped(void *ctx)
 			 (unsigned long long)s->lost[i].count);
 	}
 	if (s->rows)
-		log_info("sonde: %llu rows of tables, %llu tasks read again, %llu times put off",
+		log_info("sonde: state: %llu rows from /proc, %llu tasks read again, %llu times postponed",
 			 (unsigned long long)s->rows, (unsigned long long)s->healed,
 			 (unsigned long long)s->postponed);
 }
@@ -399,6 +399,11 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	struct err err = { 0 };
 	int status;
 
+	if (c->sys.summary && c->run.read) {
+		log_error("-c counts in the kernel: sonde top syscalls -r %s counts the calls of a recording",
+			  c->run.read);
+		return CMD_USAGE;
+	}
 	if (c->run.explain_filter)
 		return explain(c);
 	set_command(c, w, spec);
@@ -445,12 +450,13 @@ int syscalls_run(void *conf, const struct cmd_words *w)
 		.started_ctx = c,
 	};
 	struct err err = { 0 };
-	int status = CMD_FAIL;
+	int status;
 
 	c->sys.stats = &c->stats;
-	if (run_settle(&c->run, words, "scap", &texts, &err) < 0)
-		log_error("out of memory");
-	else {
+	if (syscalls_filter_check(&w->words, &err) < 0 || run_settle(&c->run, words, "scap", &texts, &err) < 0) {
+		log_error("%s", err.msg);
+		status = cmd_exit_status(err.code);
+	} else {
 		apply_format(c);
 		status = syscalls_live(c, w, &spec);
 	}

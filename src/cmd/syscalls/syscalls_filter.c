@@ -16,8 +16,34 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probes/sys/sys.h"
+#include "probes/sys/sys_table.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "sinks/sink.h"
+
+static bool is_call(const char *name)
+{
+	for (unsigned i = 0; i < sys_n_calls; i++)
+		if (!strcmp(sys_calls[i].name, name))
+			return true;
+	return false;
+}
+
+int syscalls_filter_check(const struct opt_strv *words, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf list = { 0 };
+
+	for (size_t i = 0; i < words->len; i++) {
+		if (!is_call(words->items[i]))
+			return 0;
+		buf_printf(&list, "%s%s", i ? ", " : "", words->items[i]);
+	}
+	if (words->len > 1)
+		return err_set(err, -EINVAL, "%s are system calls, not a filter: 'syscall.name in (%s)' selects them",
+			       buf_str(&list), buf_str(&list));
+	return words->len ? err_set(err, -EINVAL, "%s is a system call, not a filter: syscall.name=%s selects it",
+				    words->items[0], words->items[0])
+			  : 0;
+}
 
 static struct sys_pushdown_opts push_opts(const struct syscalls_filter *c, const struct filter *f)
 {

@@ -13,10 +13,14 @@
 struct buf;
 struct err;
 struct filter;
+struct opt_strv;
 struct registry;
 struct run_conf;
 struct sys_conf;
 struct sys_pushdown;
+
+/* -EINVAL with the expression that was meant if @words are names of system calls alone: "openat close". */
+int syscalls_filter_check(const struct opt_strv *words, struct err *err);
 
 struct syscalls_filter {
 	const struct run_conf *run;

@@ -246,6 +246,23 @@ static int run_view(struct top_conf *c, const struct view *v, const char *words,
 	return top_show(&opts, &spec);
 }
 
+/* Expressions have an operator, or a field whose name has a dot. */
+static int refuse_view(const char *name)
+{
+	_cleanup_(buf_fini) struct buf list = { 0 };
+	struct str_near near = { .word = name };
+
+	for (size_t i = 0; i < view_n; i++) {
+		str_near_offer(&near, views[i].name);
+		buf_printf(&list, "%s%s", i ? ", " : "", views[i].name);
+	}
+	if (near.best)
+		log_error("no view %s; did you mean %s?", name, near.best);
+	else
+		log_error("no view %s; the views are %s", name, buf_str(&list));
+	return CMD_USAGE;
+}
+
 static int top_main(void *conf, const struct cmd_words *w)
 {
 	struct top_conf *c = conf;
@@ -259,10 +276,12 @@ static int top_main(void *conf, const struct cmd_words *w)
 		rest.items++;
 		rest.len--;
 	}
+	if (rest.len == 1 && !v && !rest.items[0][strcspn(rest.items[0], ".=!<>( ")])
+		return refuse_view(rest.items[0]);
 	words = run_join_words(&rest);
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
+		log_error("%s", err.msg);
+		return cmd_exit_status(err.code);
 	}
 	if (c->run.explain_filter) {
 		puts("--pid and --cgroup are evaluated in the kernel, other fields in user space.");

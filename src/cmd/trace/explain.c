@@ -64,7 +64,7 @@ static int explain_main(void *conf, const struct cmd_words *w)
 		return status;
 	}
 	if (!out.len) {
-		log_error("%llu calls were seen, none of this operation; sonde rpc -c lists operations",
+		log_error("none of the %llu calls seen is of this operation (sonde rpc -c lists operations)",
 			  (unsigned long long)c->r.calls);
 		return CMD_FAIL;
 	}

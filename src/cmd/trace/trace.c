@@ -93,7 +93,7 @@ static int trace_main(void *conf, const struct cmd_words *w)
 	if (status != CMD_OK || c->shown || c->r.run.explain_filter)
 		return status;
 	if (c->r.calls)
-		log_error("none of %llu calls is meant by these words", (unsigned long long)c->r.calls);
+		log_error("none of the %llu calls seen matches", (unsigned long long)c->r.calls);
 	else
 		log_error("no call was seen; %s", trace_run_advice(&c->r));
 	return CMD_FAIL;

@@ -56,7 +56,7 @@ static int prepare(struct ui_conf *c, const struct cmd_words *w, struct err *err
 	int r = 0;
 
 	if (w->words.len)
-		return err_set(err, -EINVAL, "sonde ui takes no words; the page has a filter");
+		return err_set(err, -EINVAL, "sonde ui takes no arguments; the page has a filter");
 	if (c->run.follow && !c->run.read)
 		return err_set(err, -EINVAL, "--follow waits for records of a store: -r DIR names it");
 	if (c->set.len && c->run.read)

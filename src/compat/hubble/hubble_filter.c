@@ -63,7 +63,7 @@ static int add_address(struct hubble_filter *f, const char *option, const char *
 	struct ipnet net;
 
 	if (ipaddr_ipnet_parse(arg, &net) < 0)
-		return err_set(err, -EINVAL, "--%s wants an address or a network (10.0.0.0/8), not \"%s\"", option,
+		return err_set(err, -EINVAL, "--%s \"%s\": expected an address or a network (10.0.0.0/8)", option,
 			       arg);
 	return add_value(f, option, word, "=", arg);
 }
@@ -73,7 +73,7 @@ static int add_port(struct hubble_filter *f, const char *option, const char *wor
 	uint64_t n;
 
 	if (str_to_u64(arg, 10, &n) < 0 || !n || n > UINT16_MAX)
-		return err_set(err, -EINVAL, "--%s wants a port number, not \"%s\"", option, arg);
+		return err_set(err, -EINVAL, "--%s \"%s\": expected a port number", option, arg);
 	return add_value(f, option, word, "=", arg);
 }
 
@@ -95,7 +95,7 @@ static int add_host(struct hubble_filter *f, const char *option, const char *wor
 	char check[1200];
 
 	if (!is_name(arg, true))
-		return err_set(err, -EINVAL, "--%s wants a host name (*.example.org), not \"%s\"", option, arg);
+		return err_set(err, -EINVAL, "--%s \"%s\": expected a host name (*.example.org)", option, arg);
 	if (arg[len - 1] == '.')
 		len--;
 	if (strcmp(words, "either") != 0)
@@ -118,7 +118,7 @@ static int add_word(struct hubble_filter *f, const char *option, const struct wo
 			return add(f, option, pairs[i].check);
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", pairs[i].word);
 	}
-	return err_set(err, -EINVAL, "--%s wants one of %s, not \"%s\"", option, list, arg);
+	return err_set(err, -EINVAL, "--%s \"%s\": expected one of %s", option, arg, list);
 }
 
 /* ---- options ---- */
@@ -165,7 +165,7 @@ static int add_pod(struct hubble_filter *f, const char *option, enum end end, co
 	snprintf(ns, sizeof(ns), "%.*s", slash ? len : 7, slash ? arg : "default");
 	slash = slash ? slash + 1 : arg;
 	if ((*ns && !is_name(ns, false)) || (*slash && !is_name(slash, false)))
-		return err_set(err, -EINVAL, "--%s wants [NAMESPACE/]NAME, not \"%s\"", option, arg);
+		return err_set(err, -EINVAL, "--%s \"%s\": expected [NAMESPACE/]NAME", option, arg);
 	snprintf(check, sizeof(check), "k8s.pod startswith '%s'%s%s%s%s", slash, *ns ? " and k8s.ns='" : "", ns,
 		 *ns ? "'" : "", end_checks[end]);
 	return add(f, option, check);
@@ -182,7 +182,7 @@ static int add_local(struct hubble_filter *f, const char *option, const char *wo
 	char check[400];
 
 	if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "--%s wants a name, not \"%s\"", option, arg);
+		return err_set(err, -EINVAL, "--%s \"%s\": expected a name", option, arg);
 	snprintf(check, sizeof(check), "%s='%s'%s", word, arg, end_checks[end]);
 	return add(f, option, check);
 }
@@ -285,12 +285,12 @@ CALL(on_tcp_flags)
 		while (i < ARRAY_SIZE(flags) && (len != 3 || strncasecmp(p, flags[i], 3) != 0))
 			i++;
 		if (i == ARRAY_SIZE(flags) || strlen(list) > 40)
-			return err_set(err, -EINVAL, "--tcp-flags wants FIN, SYN, RST, PSH, ACK, URG, ECE or CWR "
-				       "with commas between them, not \"%s\"", arg);
+			return err_set(err, -EINVAL, "--tcp-flags \"%s\": expected FIN, SYN, RST, PSH, ACK, URG, "
+				       "ECE or CWR, comma separated", arg);
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? "|" : "", flags[i]);
 	}
 	if (!*list)
-		return err_set(err, -EINVAL, "--tcp-flags wants at least one flag");
+		return err_set(err, -EINVAL, "--tcp-flags: expected at least one flag");
 	snprintf(check, sizeof(check), "tcp.flags contains '%s'", list);
 	return add(conf, "tcp-flags", check);
 }
@@ -332,7 +332,7 @@ CALL(on_drop_reason)
 CALL(on_interface)
 {
 	if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "--interface wants the name of an interface, not \"%s\"", arg);
+		return err_set(err, -EINVAL, "--interface \"%s\": expected the name of an interface", arg);
 	return add_value(conf, "interface", "net.iface", "=", arg);
 }
 
@@ -416,8 +416,8 @@ static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, str
 	if (parse_date(arg, ret_ns))
 		return 0;
 	if (parse_span(arg, &ago) < 0)
-		return err_set(err, -EINVAL, "--%s wants a time (2026-11-22T13:00:00Z) or how long ago (5m), "
-			       "not \"%s\"", option, arg);
+		return err_set(err, -EINVAL, "--%s \"%s\": expected a time (2026-11-22T13:00:00Z) or a span "
+			       "that ends now (5m)", option, arg);
 	clock_gettime(CLOCK_REALTIME, &now);
 	*ret_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 	*ret_ns -= MIN(*ret_ns, ago);
