@@ -239,7 +239,8 @@ func fail(kind string, n int, served made) (got []string) {
 			}
 			return net.Dial("tcp", l.Addr().String())
 		}
-		conns[name], err = grpc.Dial("passthrough:///"+name, grpc.WithInsecure(), grpc.WithContextDialer(dial))
+		conns[name], err = grpc.Dial("passthrough:///"+name, grpc.WithInsecure(),
+			grpc.WithContextDialer(dial))
 		check(err)
 		defer conns[name].Close()
 	}
