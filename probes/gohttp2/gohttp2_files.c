@@ -475,7 +475,7 @@ int gohttp2_files_start(struct gohttp2_files *f, const struct gohttp2_start_rec 
 	} else {
 		e = has_file(f, r->hdr.tgid, file) ? 0 : watch(f, r->hdr.tgid, r->hdr.start_ns, file, fd);
 	}
-	if (!r->known && file->attached)
+	if (!r->known && r->selected && file->attached)
 		f->o.late(f->o.ctx, r, fd, gone || e < 0);
 	return e;
 }

@@ -137,7 +137,7 @@ struct gohttp2_start_rec {
 	__u32 dev;   /* kernel's dev_t: major << 20 | minor */
 	__u32 known; /* the file was known: its calls are already watched */
 	__u32 ppid;  /* of the parent process */
-	__u32 pad;
+	__u32 selected; /* by cgroup and name */
 	char path[GOHTTP2_PATH_BYTES]; /* as it was called, perhaps truncated; "" = the file was known */
 };
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import helpers
 from gocalls import gotree
 
 CALLS = 6   # of a run: three, on both sides
@@ -55,6 +56,30 @@ def test_first_run_is_late_and_the_next_ones_are_whole(sonde, program, first):
     assert ledger["lost_by"]["not_attached"] == sum(ev["type"] == "rpc.late" for ev in child.events) >= 1
     assert ledger["seen"] == ledger["delivered"] + ledger["filtered"] + ledger["sampled"] + ledger["lost"]
     assert sum(late(program)(ev) for ev in child.events) == 1
+
+
+@pytest.fixture
+def cgroup():
+    """One of its own."""
+    if not helpers.cgroup_root():
+        pytest.skip("no cgroup2 mount")
+    path = os.path.join(helpers.cgroup_root(), f"sd-e2e-{os.getpid()}")
+    os.mkdir(path)
+    yield path
+    os.rmdir(path)
+
+
+def test_a_program_outside_the_selection_is_no_loss(sonde, program, tmp_path, cgroup):
+    """Its first run is not missed: nobody asked for it."""
+    child = sonde("rpc", "--json", "--cgroup", os.path.basename(cgroup))
+    run(program)
+    other = shutil.copy(program, tmp_path / "other")
+    inside = ["sh", "-c", f'echo $$ >{cgroup}/cgroup.procs && exec "$@"', "-", str(other)]
+    subprocess.run(inside, input="call Bare\nquit\n", text=True, check=True, timeout=20, stdout=subprocess.DEVNULL)
+    child.wait_for(late(other))
+    ledger = ledger_of(child)
+    assert [ev["file"] for ev in child.events if ev["type"] == "rpc.late"] == [os.path.realpath(other)]
+    assert ledger["lost_by"] == {"not_attached": 1}
 
 
 def test_prefetch_sees_the_first_run(sonde, program):
