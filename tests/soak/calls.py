@@ -82,8 +82,9 @@ class Sonde:
         """Its calls; @lost: records that its ledger counts as lost."""
         self.child.send_signal(signal.SIGINT)
         self.text += self.child.communicate(timeout=300)[1]
-        ledger = re.search(r"sonde: call: seen .*", self.text)
+        ledger = re.search(r"sonde: call: seen (\d+) .*", self.text)
         self.lost = sum(int(n) for n in re.findall(r"lost (\d+)", ledger[0])) if ledger else 0
+        self.records = f"{self.lost} of {ledger[1] if ledger else 0} records lost"
         with open(self.file.name, encoding="utf-8") as f:
             calls = [json.loads(line) for line in f if '"rpc.call"' in line]
         self.file.close()
@@ -145,7 +146,7 @@ def run_server(args, name):
         f"{(expected - counted).most_common(3)}")
     print(f"{name}: {sum(done.values())} calls, {sum(done.values()) / seconds:.0f}/s; " +
           "; ".join(f"{side}: {one}" for side, one in sides.items()) +
-          f"; records lost {sonde.lost}{generator}", flush=True)
+          f"; {sonde.records}{generator}", flush=True)
     for side, one in sides.items():
         for text in one.examples:
             print(f"    {side}: {text}")
@@ -189,7 +190,7 @@ def run_tls(args, name):
         text += f"; {side}: {len(mine)} shown, {elsewhere} on a wrong connection, {status} with a wrong status, "\
             f"{len(mine) - once} twice, {told} told as cut, {unknown - told} missing"
         ok = ok and not elsewhere and not status and once == len(mine) and 0 <= unknown <= total * UNKNOWN_TLS
-    print(f"{text}; records lost {sonde.lost}", flush=True)
+    print(f"{text}; {sonde.records}", flush=True)
     return ok
 
 
@@ -205,7 +206,7 @@ def run_links(args, name):
         calls = sonde.finish()
     total, counts = 2 * incoming, call_links.judge(calls, pair)
     print(f"{name}: {total} calls of {incoming}, {total / seconds:.0f}/s; parents: " +
-          ", ".join(f"{n} {what}" for what, n in sorted(counts.items())) + f"; records lost {sonde.lost}", flush=True)
+          ", ".join(f"{n} {what}" for what, n in sorted(counts.items())) + f"; {sonde.records}", flush=True)
     return not counts["wrong"] and (sonde.lost > 0 or counts["seen"] == total)
 
 
@@ -218,7 +219,7 @@ def run_noise(args, _name):
     call_noise.go(children)
     seconds = time.monotonic() - begin
     calls = sonde.finish()
-    print(f"noise: {n} connections, {n / seconds:.0f}/s; {len(calls)} calls shown; records lost {sonde.lost}",
+    print(f"noise: {n} connections, {n / seconds:.0f}/s; {len(calls)} calls shown; {sonde.records}",
           flush=True)
     for ev in calls[:5]:
         print("    " + json.dumps(ev))

@@ -43,6 +43,7 @@ struct call_sock {
 	__u8 ended;		/* the end of the stream was reported */
 	__u8 midstream;
 	__u8 nth;		/* datagrams sent in this turn */
+	struct call_frames frames;
 };
 
 struct {
@@ -471,6 +472,24 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	return tail ? op_tail(op, b, tail) : 0;
 }
 
+/* Of HTTP/2: false if the place of its frames is unknown. */
+static __noinline int op_frames(struct call_op *op, struct call_user_bytes *b, __u8 flags)
+{
+	struct call_room *room = room_get();
+	struct sonde_ledger *l = ledger_row(CALL_CLASS_SOCKET);
+
+	if (!room || !l)
+		return 0;
+	record_init(&room->rec, l, op, 0, 0);
+	room->rec.flags = flags | (op->turn ? CALL_F_TURN : 0);
+	record_time(&room->rec, op);
+	room->walk.offset = op->s->bytes[op->dir & 1] - op->size;
+	room->walk.size = op->size;
+	room->walk.dir = op->dir;
+	room->walk.class = CALL_CLASS_SOCKET;
+	return call_frames_send(room, &op->s->frames, b, op->turn);
+}
+
 /* ---- an operation ---- */
 
 /* Databases ask for TLS in their own protocol. */
@@ -558,7 +577,8 @@ static __noinline int op_of_interest(struct call_op *op)
 		}
 	}
 	conn_announce(op);
-	op_record(op, &b, flags);
+	if (s->guess != CALL_GUESS_HTTP2 || !op_frames(op, &b, flags))
+		op_record(op, &b, flags);
 	s->nth = op->dir == CALL_TX ? s->nth + 1 : s->nth;
 	return 0;
 }

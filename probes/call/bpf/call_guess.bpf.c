@@ -31,6 +31,18 @@ static __always_inline __u32 guess_be16(const struct call_guess *g, __u32 at)
 	return (__u32)g->b[at] << 8 | g->b[at + 1];
 }
 
+/*
+ * Kept as a pointer: of a number to which the compiler adds a pointer into the caller's stack, the verifier (6.18)
+ * believes that it leads into the first program's.
+ */
+static __always_inline const __u8 *guess_at(const struct call_guess *g, __u32 at)
+{
+	const __u8 *b = g->b + at;
+
+	barrier_var(b);
+	return b;
+}
+
 static __always_inline bool is_upper(__u8 c)
 {
 	return c >= 'A' && c <= 'Z';
@@ -44,10 +56,12 @@ static __always_inline bool guess_http(const struct call_guess *g)
 	if (!is_upper(g->b[0]) || !is_upper(g->b[1]) || !is_upper(g->b[2]))
 		return false;
 	for (int i = 3; i < 10; i++) {
-		if (g->b[i] == ' ')
-			return g->b[i + 1] == '/' || g->b[i + 1] == '*' || g->b[i + 1] == 'h' ||
+		const __u8 *at = guess_at(g, i);
+
+		if (*at == ' ')
+			return at[1] == '/' || at[1] == '*' || at[1] == 'h' ||
 			       guess_le32(g, 0) == FOUR('C', 'O', 'N', 'N');
-		if (!is_upper(g->b[i]))
+		if (!is_upper(*at))
 			return false;
 	}
 	return false;
@@ -109,9 +123,11 @@ static __always_inline bool guess_redis(const struct call_guess *g)
 	if (g->b[0] != '*')
 		return false;
 	for (int i = 1; i < 6; i++) {
-		if (g->b[i] == '\r')
-			return i > 1 && g->b[i + 1] == '\n' && g->b[i + 2] == '$';
-		if (g->b[i] < '0' || g->b[i] > '9')
+		const __u8 *at = guess_at(g, i);
+
+		if (*at == '\r')
+			return i > 1 && at[1] == '\n' && at[2] == '$';
+		if (*at < '0' || *at > '9')
 			return false;
 	}
 	return false;

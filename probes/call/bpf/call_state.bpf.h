@@ -19,7 +19,29 @@ UNIT_SHARED volatile __u32 call_has_orders = 0;
 
 enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGNORED };
 
+/* Where in the frames of HTTP/2 a connection is, by direction: call_frames.bpf.c. */
+struct call_frames {
+	__u32 left[2];		/* bytes of the current frame that are to come */
+	__u32 head[2];		/* length and type of the next one, as far as they came */
+	__u8 n_head[2];		/* bytes of its header that came */
+	__u8 whole[2];		/* the current frame is kept */
+	__u8 lost[2];		/* where the next frame begins is unknown */
+};
+
+/* An operation on the way through its frames; positions are bytes of the operation. */
+struct call_walk {
+	__u64 offset;		/* of its first byte in its direction */
+	__u64 iov, n_iov;	/* buffers to come */
+	__u64 addr;		/* of the next byte */
+	__u32 left;		/* bytes of its buffer */
+	__u32 size, dir, class;	/* class: CALL_CLASS_* */
+	__u32 at;		/* next byte */
+	__u32 from;		/* first byte of the record under construction */
+	__u32 kept;		/* bytes in the room */
+};
+
 struct call_room {
+	struct call_walk walk;
 	struct call_data_rec rec;
 	__u8 bytes[2 * CALL_HEAD_MAX];	/* the second half for the verifier */
 };
@@ -80,6 +102,7 @@ struct call_tls_conn {
 	__u8 turns;		/* while guessing */
 	__u8 wide;
 	__u8 pad[7];
+	struct call_frames frames;
 };
 
 struct {

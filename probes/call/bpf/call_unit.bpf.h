@@ -63,4 +63,15 @@ int call_user_find(struct call_user_bytes *b, const struct pt_regs *regs, __u32 
 /* Copies the first @most bytes (at most CALL_HEAD_MAX) to @to, which has twice that room. Returns how many. */
 int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
 
+struct call_frames;
+struct call_room;
+
+/*
+ * Sends an operation on a connection of HTTP/2 as records that keep all of its frames but the content of DATA. The
+ * room holds the record's fixed part and of the walk offset, size, dir and class. @turn: the first operation of its
+ * turn. False: the place of its frames is unknown, nothing was sent.
+ */
+int call_frames_send(struct call_room *room, struct call_frames *f, const struct call_user_bytes *b,
+		     bool turn) __hidden;
+
 #endif

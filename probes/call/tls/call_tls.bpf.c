@@ -242,6 +242,21 @@ static __always_inline __u32 tls_budget(struct call_tls_conn *c, __u32 size)
 	return most;
 }
 
+/* The record of an operation without sizes and bytes. */
+static __always_inline void tls_record_init(struct call_data_rec *r, const struct sonde_ledger *l,
+					    const struct call_tls_op *op, const struct call_tls_conn *c)
+{
+	rec_init_keys(&r->hdr, l, CALL_REC_DATA, sizeof(*r), CALL_CLASS_TLS, op->task->tgid, op->task->pid,
+		      op->task->group_leader->start_boottime);
+	r->cookie = op->cookie;
+	r->rtt_us = 0;
+	r->dir = op->dir;
+	r->guess = c->guess;
+	r->source = op->source;
+	r->tls_by = op->by;
+	r->pad = 0;
+}
+
 /* @size bytes of the operation behind the first @from, of which @most are kept. */
 static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c, struct call_tls_part *part)
 {
@@ -259,21 +274,33 @@ static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c
 		kept = most;
 	if (kept > CALL_HEAD_MAX)
 		kept = CALL_HEAD_MAX;
-	rec_init_keys(&r->hdr, l, CALL_REC_DATA, sizeof(*r) + kept, CALL_CLASS_TLS, op->task->tgid, op->task->pid,
-		      op->task->group_leader->start_boottime);
-	r->cookie = op->cookie;
+	tls_record_init(r, l, op, c);
+	r->hdr.len += kept;
 	r->offset = c->bytes[op->dir & 1] - op->size + part->from;
 	r->size = part->size;
-	r->rtt_us = 0;
 	r->kept = kept;
-	r->dir = op->dir;
 	r->flags = (part->turn ? CALL_F_TURN : 0) | (kept < most ? CALL_F_FAULT : 0);
-	r->guess = c->guess;
-	r->source = op->source;
-	r->tls_by = op->by;
-	r->pad = 0;
 	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
 	return 0;
+}
+
+/* As op_frames() of plain sockets. */
+static __noinline int tls_frames(struct call_tls_op *op, struct call_tls_conn *c, bool turn)
+{
+	const struct call_user_bytes b = { .base = op->in.buffer };
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct call_room *room = bpf_map_lookup_elem(&call_tls_rooms, &cpu);
+	struct sonde_ledger *l = ledger_row(CALL_CLASS_TLS);
+
+	if (!room || !l || !c)
+		return 0;
+	tls_record_init(&room->rec, l, op, c);
+	room->rec.flags = turn ? CALL_F_TURN : 0;
+	room->walk.offset = c->bytes[op->dir & 1] - op->size;
+	room->walk.size = op->size;
+	room->walk.dir = op->dir;
+	room->walk.class = CALL_CLASS_TLS;
+	return call_frames_send(room, &c->frames, &b, turn);
 }
 
 /* As op_record() of plain sockets: the head, and of databases the tail. */
@@ -305,6 +332,8 @@ static __always_inline int tls_bytes(struct call_tls_op *op)
 	if (c->class == CLASS_IGNORED)
 		return 0;
 	if (c->class != CLASS_WATCHED && (!turn || !tls_guess(c, op)))
+		return 0;
+	if (c->guess == CALL_GUESS_HTTP2 && tls_frames(op, c, turn))
 		return 0;
 	return tls_records(op, c, turn);
 }

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
+/*
+ * Frames of HTTP/2 (RFC 9113, section 4.1) in the bytes of an operation. Heads of turns do not suffice: calls share a
+ * connection, and the end of a call is a frame behind its content. All frames are kept but the content of DATA, of
+ * which the header is. A frame may begin in one buffer or operation and end in another.
+ */
+#include "bpf/kernel.h"
+#include "bpf/ring.bpf.h"
+#include "probes/call/bpf/call_state.bpf.h"
+#include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/call_wire.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#define FRAME_HEADER 9
+#define FRAME_LENGTH_MAX 16384	/* of frames that are not DATA, and of those behind a loss */
+#define FRAME_SHORT 64		/* DATA that costs less than another record */
+#define PREFACE_LEN 24
+#define PREFACE 0x50524920	/* "PRI " */
+#define STEPS_MAX 2048		/* frames and buffers of an operation */
+
+enum frame_type {
+	FRAME_DATA, FRAME_HEADERS, FRAME_PRIORITY, FRAME_RST_STREAM, FRAME_SETTINGS, FRAME_PUSH_PROMISE, FRAME_PING,
+	FRAME_GOAWAY, FRAME_WINDOW_UPDATE, FRAME_CONTINUATION,
+	FRAME__MAX,
+};
+
+enum bpf_func_id___frames { BPF_FUNC_loop___frames = 181 };	/* 5.17 */
+
+static __always_inline bool frame_fits(__u32 type, __u32 len)
+{
+	switch (type) {
+	case FRAME_DATA: return true;
+	case FRAME_PRIORITY: return len == 5;
+	case FRAME_RST_STREAM:
+	case FRAME_WINDOW_UPDATE: return len == 4;
+	case FRAME_PING: return len == 8;
+	}
+	return len <= FRAME_LENGTH_MAX;
+}
+
+/* Sends what was passed since the last record: the kept bytes, then a hole. */
+static __noinline int frames_record(struct call_room *room)
+{
+	struct call_walk *w = &room->walk;
+	struct call_data_rec *r = &room->rec;
+	struct sonde_ledger *l = ledger_seen(w->class);
+	__u32 kept = w->kept;
+
+	if (!l || kept > CALL_HEAD_MAX)
+		return 0;
+	r->hdr.len = sizeof(*r) + kept;
+	r->hdr.seq = l->seq + 1;
+	r->offset = w->offset + w->from;
+	r->size = w->at - w->from;
+	r->kept = kept;
+	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	r->flags = 0;
+	r->rtt_us = 0;
+	w->from = w->at;
+	w->kept = 0;
+	return 0;
+}
+
+/* Keeps up to @n of the next bytes. Returns how many, 0 if they cannot be read. */
+static __noinline int frames_keep(struct call_room *room, __u32 n)
+{
+	struct call_walk *w = &room->walk;
+	__u32 kept;
+
+	if (w->at != w->from + w->kept || w->kept >= CALL_HEAD_MAX)
+		frames_record(room);
+	kept = w->kept;
+	if (kept > CALL_HEAD_MAX)
+		return 0;
+	if (n > CALL_HEAD_MAX - kept)
+		n = CALL_HEAD_MAX - kept;
+	if (n > CALL_HEAD_MAX || bpf_probe_read_user(room->bytes + kept, n, (void *)w->addr))
+		return 0;
+	w->kept = kept + n;
+	return n;
+}
+
+/* The header is complete. */
+static __always_inline void frame_begin(struct call_frames *f, __u32 dir)
+{
+	__u32 len = f->head[dir] >> 8, type = f->head[dir] & 0xff;
+
+	f->n_head[dir] = 0;
+	f->whole[dir] = 1;
+	if (f->head[dir] == PREFACE) {
+		f->left[dir] = PREFACE_LEN - FRAME_HEADER;
+		return;
+	}
+	f->left[dir] = len;
+	f->whole[dir] = type != FRAME_DATA || len <= FRAME_SHORT;
+	f->lost[dir] = !frame_fits(type, len);
+}
+
+/* Up to @n bytes of a header. Returns how many, 0 if they cannot be read. */
+static __always_inline __u32 frame_head(struct call_room *room, struct call_frames *f, __u32 dir, __u32 n)
+{
+	__u32 have = f->n_head[dir];
+	__u8 b[FRAME_HEADER] = { 0 };
+
+	if (n > FRAME_HEADER - have)
+		n = FRAME_HEADER - have;
+	if (n > FRAME_HEADER || bpf_probe_read_user(b, n, (void *)room->walk.addr))
+		return 0;
+	n = frames_keep(room, n);
+	for (__u32 i = 0; i < FRAME_HEADER; i++)
+		if (i < n && have + i < sizeof(f->head[0]))
+			f->head[dir] = f->head[dir] << 8 | b[i];
+	f->n_head[dir] = have + n;
+	if (f->n_head[dir] == FRAME_HEADER)
+		frame_begin(f, dir);
+	return n;
+}
+
+static __always_inline bool next_buffer(struct call_walk *w)
+{
+	struct call_iovec v;
+
+	if (!w->n_iov || bpf_probe_read_user(&v, sizeof(v), (void *)w->iov))
+		return false;
+	w->iov += sizeof(v);
+	w->n_iov--;
+	w->addr = v.base;
+	w->left = v.len < w->size ? v.len : w->size;
+	return true;
+}
+
+struct call_step {
+	struct call_room *room;
+	struct call_frames *f;
+};
+
+/* A part of a frame, or a buffer. */
+static long frames_step(__u32 i, struct call_step *s)
+{
+	struct call_walk *w = &s->room->walk;
+	struct call_frames *f = s->f;
+	__u32 dir = w->dir & 1, n = w->size - w->at;
+
+	if (!n || f->lost[dir])
+		return 1;
+	if (!w->left)
+		return !next_buffer(w);
+	if (n > w->left)
+		n = w->left;
+	if (!f->left[dir]) {
+		n = frame_head(s->room, f, dir, n);
+	} else {
+		if (n > f->left[dir])
+			n = f->left[dir];
+		if (f->whole[dir])
+			n = frames_keep(s->room, n);
+		f->left[dir] -= n;
+	}
+	w->at += n;
+	w->addr += n;
+	w->left -= n;
+	return !n;
+}
+
+/* Behind a loss: does the operation begin with a header? */
+static __always_inline bool frames_resume(const struct call_walk *w, struct call_frames *f, __u32 dir)
+{
+	__u8 b[FRAME_HEADER];
+
+	if (w->left < sizeof(b) || bpf_probe_read_user(b, sizeof(b), (void *)w->addr) || b[3] >= FRAME__MAX ||
+	    b[5] & 0x80 || ((__u32)b[0] << 16 | (__u32)b[1] << 8 | b[2]) > FRAME_LENGTH_MAX)
+		return false;
+	f->left[dir] = f->n_head[dir] = f->lost[dir] = 0;
+	return true;
+}
+
+/* The buffer is unknown: content that is passed over needs none. */
+static __always_inline bool frames_pass(struct call_walk *w, struct call_frames *f, __u32 dir)
+{
+	if (f->whole[dir] || f->left[dir] < w->size)
+		return false;
+	f->left[dir] -= w->size;
+	return true;
+}
+
+int call_frames_send(struct call_room *room, struct call_frames *f, const struct call_user_bytes *b, bool turn)
+{
+	struct call_step step = { .room = room, .f = f };
+	struct call_walk *w;
+	__u32 dir;
+
+	if (!room || !f || !b || !bpf_core_enum_value_exists(enum bpf_func_id___frames, BPF_FUNC_loop___frames))
+		return 0;
+	w = &room->walk;
+	dir = w->dir & 1;
+	w->at = w->from = w->kept = 0;
+	w->iov = b->base;
+	w->n_iov = b->n_iov;
+	w->addr = b->base;
+	w->left = b->n_iov ? 0 : w->size;
+	if (b->n_iov)
+		next_buffer(w);
+	if (f->lost[dir] && !(turn && b->base && frames_resume(w, f, dir)))
+		return 0;
+	if (b->base)
+		bpf_loop(STEPS_MAX, frames_step, &step, 0);
+	else
+		f->lost[dir] = !frames_pass(w, f, dir);
+	if (b->base && w->at < w->size)
+		f->lost[dir] = 1;
+	w->at = w->size;
+	frames_record(room);
+	return 1;
+}
