@@ -20,7 +20,7 @@ run: configure ## set up, build, then show this host's packets and drops live un
 	@exec $(B)/sonde monitor $(ARGS)
 
 check: test-setup configure ## set up, build, run every test layer; last line: N passed, N failed, N skipped
-	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz vm replay e2e truth
+	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz compilers vm replay e2e truth
 quick: quick-setup all ## lint, unit and golden tests: what to run before each commit
 	@$(CHECK) lint unit golden
 dev: ## install the git hook that checks format and lint of each commit
@@ -45,6 +45,8 @@ truth: test-setup all ## every event against programs that print the truth, root
 	@$(CHECK) --events=$(or $(EVENTS),1000000) truth
 explain-truth: all ## causes that sonde explain names, against injected faults, root (SEEDS=20)
 	@$(PYTHON) tests/truth/explain/run --sonde $(B)/sonde --seeds $(or $(SEEDS),20)
+bpf-compilers: test-setup all ## the BPF programs of each clang that Debian has here, loaded on this kernel, root
+	@$(CHECK) compilers
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
 	@$(CHECK) --kernels='$(K)' vm
 vm-newest: test-setup all ## nightly: the same of the newest kernel that Debian has

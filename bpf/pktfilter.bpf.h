@@ -174,6 +174,13 @@ struct bpf_dynptr {
 /* For tracing programs since 6.12; that it exists does not mean that it may be called (6.4). */
 extern int bpf_dynptr_from_skb(struct __sk_buff *skb, __u64 flags, struct bpf_dynptr *ret) __weak __ksym;
 
+/* After its last use: the compiler reuses the stack slot, and helpers may not write to a dynptr there. */
+static __always_inline void pktfilter_end_dynptr(struct bpf_dynptr *d)
+{
+	((volatile struct bpf_dynptr *)d)->opaque[0] = 0;
+	((volatile struct bpf_dynptr *)d)->opaque[1] = 0;
+}
+
 /* A packet seen by a tracing program. */
 struct pktfilter_packet {
 	struct sk_buff *skb;	/* as the tracepoint gave it (tp_btf), else NULL */
@@ -231,9 +238,7 @@ static __always_inline __u32 pktfilter_load_frags(const struct pktfilter_packet 
 	/* its offset 0 is skb->data, wherever that stands; the fragments begin where the linear part ends */
 	failed = bpf_dynptr_from_skb((struct __sk_buff *)p->skb, 0, &bytes) ||
 		 bpf_dynptr_read(b->data + have, rest, &bytes, p->skb->len - p->skb->data_len, 0);
-	/* the compiler reuses the stack slot, and helpers may not write to a dynptr there */
-	((volatile struct bpf_dynptr *)&bytes)->opaque[0] = 0;
-	((volatile struct bpf_dynptr *)&bytes)->opaque[1] = 0;
+	pktfilter_end_dynptr(&bytes);
 	return failed ? have : want;
 }
 

@@ -67,6 +67,11 @@ def truth(args, out, _part=None):
             "--events", str(args.events)]
 
 
+def compilers(args, out, compiler=None):
+    return ["/usr/bin/python3", "tests/bpf/compilers", "--build", args.build, "--tally", out,
+            *([compiler] if compiler else [])]
+
+
 def lint(_args, out):
     return ["/usr/bin/python3", "tools/lint/run", "--tally", out]
 
@@ -79,17 +84,18 @@ LAYERS = {
     "docs": (pytest_layer("tests/docs"), count_pytest),
     "ui": (pytest_layer("tests/ui"), count_pytest),
     "fuzz": (fuzz, count_file),
+    "compilers": (compilers, count_file),
     "vm": (vm, count_file),
     "replay": (pytest_layer("tests/e2e", "-m", "replay"), count_pytest),
     "e2e": (pytest_layer("tests/e2e", "-m", "not replay"), count_pytest),
     "truth": (truth, count_file),
 }
 # Programs at work: what else the machine does can make a test of them fail. Each command takes one part.
-LIVE = ("docs", "ui", "vm", "replay", "e2e", "truth")
+LIVE = ("docs", "ui", "compilers", "vm", "replay", "e2e", "truth")
 
 # Layers that only compute, in two rows: those of one process each, and those that use every CPU. They run at a low
 # priority beside one that mostly waits.
-ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "vm"))
+ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "compilers", "vm"))
 BESIDE = ("e2e",)
 
 # Compile the Go programs of a layer, and fetch servers, while layers before it run.

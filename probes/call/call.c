@@ -86,7 +86,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
 }
 
 /* Without it calls over TLS are missing, and the rest works. */
@@ -106,7 +106,7 @@ static void open_tls(struct probe *p)
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
 	if (call_tls_new(&o, &s->tls, &err) < 0)
-		probe_env_hook_failed(p->env, "TLS libraries", &err);
+		probe_env_hook_failed(p->env, p->instance, "TLS libraries", &err);
 }
 
 static int call_open(struct probe *p, struct err *err)
@@ -121,7 +121,7 @@ static int call_open(struct probe *p, struct err *err)
 		s->has_orders = probe_rodata_var(hooks_object(s->hooks), "call_has_orders", sizeof(*s->has_orders));
 	if (r >= 0 || !c->optional || r == -EINVAL || r == -ECANCELED)
 		return r;
-	probe_env_hook_failed(p->env, "sockets", err);
+	probe_env_hook_failed(p->env, p->instance, "sockets", err);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static void attach_ready(struct probe *p)
 	if (s->ready)
 		return;
 	err_errno(&err, -errno, "cannot attach to sk_data_ready; rpc.queue is unknown");
-	probe_env_hook_failed(p->env, "bytes arrived", &err);
+	probe_env_hook_failed(p->env, p->instance, "bytes arrived", &err);
 }
 
 static int call_attach(struct probe *p, _unused_ struct err *err)

@@ -305,7 +305,7 @@ static void table_refused(void *ctx, const struct err *err)
 
 	if (s->reasons.len < REASONS_BYTES)
 		buf_printf(&s->reasons, "%s%s", s->reasons.len ? "\n" : "", err->msg);
-	probe_env_hook_failed(p->env, "unwind tables", err);
+	probe_env_hook_failed(p->env, p->instance, "unwind tables", err);
 }
 
 /* Without tables stacks are walked by frame pointers. */
@@ -363,7 +363,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
 }
 
 /* Idle time of all CPUs so far, 0 if unreadable. */

@@ -357,7 +357,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
 }
 
 static int gohttp2_open(struct probe *p, struct err *err)

@@ -72,7 +72,7 @@ static bool wants(const struct net_state *st, unsigned kind)
 /* Reports a hook that cannot be used; the others continue. */
 static void hook_failed(struct probe *p, const char *hook, const struct err *err)
 {
-	probe_env_hook_failed(p->env, hook, err);
+	probe_env_hook_failed(p->env, p->instance, hook, err);
 }
 
 /* ---- open ---- */
@@ -104,8 +104,18 @@ static int add_space(struct probe *p, const char *text, struct err *err)
 	return r;
 }
 
+/* Programs that do not load in one namespace; the first error counts. */
+static void space_failed(struct err *first, const char *text, const struct err *err)
+{
+	if (first->code)
+		return;
+	*first = *err;
+	if (text)
+		err_prefix(first, "%s", text);
+}
+
 /* A namespace may end before it is opened. */
-static void add_all_spaces(struct probe *p)
+static void add_all_spaces(struct probe *p, struct err *failed)
 {
 	_cleanup_free_ uint32_t *inodes = NULL;
 	size_t n = 0;
@@ -120,18 +130,18 @@ static void add_all_spaces(struct probe *p)
 		snprintf(text, sizeof(text), "%u", inodes[i]);
 		r = add_space(p, text, &e);
 		if (r < 0 && r != -EINVAL)
-			hook_failed(p, "packets (tc)", &e);
+			space_failed(failed, text, &e);
 	}
 }
 
 /* A missing namespace is the user's error; programs that do not load are the kernel's. */
-static int add_word(struct probe *p, const char *text, struct err *err)
+static int add_word(struct probe *p, const char *text, struct err *failed, struct err *err)
 {
 	struct err e = { 0 };
 	int r = 0;
 
 	if (text && !strcmp(text, NET_NS_ALL))
-		add_all_spaces(p);
+		add_all_spaces(p, failed);
 	else
 		r = add_space(p, text, &e);
 	if (r == -EINVAL && text) {
@@ -139,7 +149,7 @@ static int add_word(struct probe *p, const char *text, struct err *err)
 		return r;
 	}
 	if (r < 0)
-		hook_failed(p, "packets (tc)", &e);
+		space_failed(failed, text, &e);
 	return 0;
 }
 
@@ -148,12 +158,15 @@ static int open_spaces(struct probe *p, struct err *err)
 	const struct net_conf *c = p->conf;
 	_cleanup_(net_ns_words_fini) struct net_ns_words words = { 0 };
 	struct net_state *st = p->state;
+	struct err failed = { 0 };
 	int r = c->netns ? net_ns_globs(c->netns, &words, err) : 0;
 
 	for (size_t i = 0; r >= 0 && i < words.len; i++)
-		r = add_word(p, words.items[i], err);
+		r = add_word(p, words.items[i], &failed, err);
 	if (r >= 0 && !words.len)
-		r = add_word(p, NULL, err);
+		r = add_word(p, NULL, &failed, err);
+	if (failed.code)
+		hook_failed(p, st->spaces.len ? NET_HOOK_SOME : NET_HOOK_PACKETS, &failed);
 	st->setup.n_spaces = st->spaces.len;
 	return r;
 }
@@ -166,7 +179,7 @@ static void open_drops(struct probe *p)
 	struct err e = { 0 };
 
 	if (net_drop_open(p, &st->setup, &st->drop, &e) < 0) {
-		hook_failed(p, "drops (kfree_skb)", &e);
+		hook_failed(p, NET_HOOK_DROPS, &e);
 		return;
 	}
 	/* the feed costs every packet of the host; a recorder should cost nothing until a dump */
@@ -283,7 +296,7 @@ static void attach_aside(struct probe *p)
 {
 	static const char *const hooks[TRACES] = {
 		[FEED] = "senders of other namespaces (net_dev_queue)",
-		[DROP] = "drops (kfree_skb)",
+		[DROP] = NET_HOOK_DROPS,
 		[REDIRECT] = "redirections",
 		[XDP] = "XDP exceptions",
 		[REFUSED] = "refused connections",
@@ -314,6 +327,20 @@ static void attach_traces(struct probe *p)
 	attach_aside(p);
 	if (st->sock && net_sock_attach(st->sock, &e) < 0)
 		hook_failed(p, "addresses of sockets", &e);
+}
+
+/* Each interface that refuses has been reported. */
+static void check_watched(struct probe *p)
+{
+	const struct net_state *st = p->state;
+	struct err e = { 0 };
+
+	for (size_t i = 0; i < st->spaces.len; i++)
+		if (!net_netns_refused(st->spaces.items[i]))
+			return;
+	err_set(&e, -EOPNOTSUPP, "no interface accepts its programs");
+	if (st->spaces.len)
+		hook_failed(p, NET_HOOK_PACKETS, &e);
 }
 
 /* A name without wildcards and without an interface is more often a typing error than meant for later. */
@@ -354,6 +381,7 @@ static int net_attach(struct probe *p, struct err *err)
 	r = check_ifaces(st, err);
 	if (r < 0)
 		return r;
+	check_watched(p);
 	attach_traces(p);
 	if (st->mib)
 		net_mib_start(st->mib);

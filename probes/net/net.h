@@ -19,6 +19,11 @@ struct registry;
 /* tc attach mechanism: tcx links, or clsact filters, the only one before Linux 6.6. */
 enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH__MAX };
 
+/* Hooks as they are reported when they do not work (probe_env_hook_failed()). */
+#define NET_HOOK_DROPS "drops (kfree_skb)"
+#define NET_HOOK_PACKETS "packets (tc)"				/* of all namespaces that were asked for */
+#define NET_HOOK_SOME "packets (tc) of some network namespaces"	/* the others are watched */
+
 #define NET_WANT_SOCK (1u << 16) /* of kinds: socket addresses at the hooks that translate them */
 #define NET_WANT_MIB (1u << 17)	 /* losses by counters of network namespaces */
 

@@ -221,7 +221,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	if (is_of_sockets(r->hook) && !probe_env_wants_owners(p->env))
 		return;
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, is_of_sockets(r->hook) ? PROBE_OWNERS : p->instance, r->hook, &err);
 }
 
 /* Mappings first: those made while programs are loaded name what other probes see meanwhile. */
@@ -231,7 +231,7 @@ static int proc_open(struct probe *p, struct err *err)
 	struct err why = { 0 };
 
 	if (proc_mmap_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
-		probe_env_hook_failed(p->env, "mappings", &why);
+		probe_env_hook_failed(p->env, p->instance, "mappings", &why);
 	return load(p->env, p->instance, &s->hooks, err);
 }
 
@@ -242,7 +242,7 @@ static int proc_attach(struct probe *p, struct err *err)
 	int n;
 
 	if (proc_go_new(hooks_object(s->hooks), p->env, &s->go, &why) < 0)
-		probe_env_hook_failed(p->env, "goroutines", &why);
+		probe_env_hook_failed(p->env, p->instance, "goroutines", &why);
 	cgroup_names_open(probe_env_host_root(p->env), &s->cgroups);
 	s->containers = s->cgroups ? proc_container_new(p->env) : NULL;
 	n = hooks_attach(s->hooks, s->cgroups ? cgroup_names_fd(s->cgroups) : -1);
@@ -265,7 +265,7 @@ static void snapshot_with(struct probe *p, const char *name, const char *proc_di
 	struct err why = { 0 };
 
 	if (prog && proc_snapshot_read(prog, proc_dir, snapshot_record, p, &why) < 0)
-		probe_env_hook_failed(p->env, name, &why);
+		probe_env_hook_failed(p->env, p->instance, name, &why);
 }
 
 static int proc_snapshot(struct probe *p, struct err *err)

@@ -337,7 +337,7 @@ static void report_failed(void *ctx, const struct hook_report *r)
 	struct err err = { 0 };
 
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, r->hook, &err);
+	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
 }
 
 _Static_assert(sizeof(struct sys_sampling_rec) == sizeof(struct sonde_sampling_rec) &&

@@ -153,6 +153,14 @@ static void on_tick(void *ctx, uint64_t now_ns)
 	}
 }
 
+static void on_failed_hook(void *ctx, uint64_t of, const char *hook, const char *why)
+{
+	const struct agent *a = ctx;
+
+	for (struct agent_conn *c = a->conns; c; c = c->next)
+		agent_sub_failed(c, of, hook, why);
+}
+
 /* ---- assembly ---- */
 
 static void on_reader(void *ctx, int fd)
@@ -278,7 +286,7 @@ static int open_pipeline(struct agent *a, struct err *err)
 	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes, .btf = a->conf.btf };
 	const struct pipeline_tap tap = {
 		.wants_events = wants_events, .event = on_event, .record = on_record, .flush = on_flush,
-		.tick = on_tick, .ctx = a,
+		.tick = on_tick, .failed = on_failed_hook, .ctx = a,
 	};
 	int r = pipeline_new(a->loop, &a->pipeline, err);
 

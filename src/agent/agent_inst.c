@@ -393,6 +393,11 @@ const char *agent_inst_probe(const struct agent_insts *all, uint16_t i)
 	return all->of[i] ? all->of[i]->request.ops->name : NULL;
 }
 
+bool agent_inst_wants_owners(const struct agent_insts *all, uint16_t i)
+{
+	return all->of[i] && all->of[i]->request.ops->wants_owners;
+}
+
 static void add_cost(void *ctx, uint16_t instance, int prog_fd)
 {
 	struct bpf_prog_info info = { 0 };

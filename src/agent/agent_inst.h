@@ -81,6 +81,7 @@ void agent_inst_refresh(const struct agent_insts *all);
 void agent_inst_ledger(const struct agent_insts *all, uint16_t instance, struct sonde_ledger *ret);
 /* Probe name; NULL = no such instance. */
 const char *agent_inst_probe(const struct agent_insts *all, uint16_t instance);
+bool agent_inst_wants_owners(const struct agent_insts *all, uint16_t instance);	/* see struct probe_ops */
 
 /* BPF programs of one instance; runs and ns were counted while the kernel's run-time statistics were on. */
 struct inst_cost {

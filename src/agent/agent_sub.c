@@ -26,7 +26,10 @@
 #include "ipc/proto.h"
 #include "ipc/session.h"
 #include "pipeline/pipeline.h"
+#include "probe/env.h"
 #include "probe/probe.h"
+
+#define FAILED_BYTES (64u << 10)
 
 /* ---- begin ---- */
 
@@ -62,6 +65,51 @@ static void include_self(struct agent_conn *c)
 
 /* ---- once its instances are ready ---- */
 
+/* 1ull << instance, or << PROBE_OWNERS: whose hooks matter to the client. */
+static uint64_t hooks_of(const struct agent_conn *c)
+{
+	uint64_t of = c->sub.mask;
+
+	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
+		if (c->sub.mask & 1u << i && agent_inst_wants_owners(&c->a->insts, i))
+			of |= 1ull << PROBE_OWNERS;
+	return of;
+}
+
+static void add_failed(void *ctx, const char *hook, const char *why)
+{
+	struct buf *words = ctx;
+
+	if (words->len < FAILED_BYTES)	/* of a host with thousands of interfaces that refuse programs */
+		buf_printf(words, "%s%c%s%c", hook, 0, why, 0);
+}
+
+static int send_failed(struct agent_conn *c, const struct buf *words)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	proto_put_words(&b, PROTO_HOOK_FAILED, NULL, 0, words);
+	return agent_send(c, &b);
+}
+
+static int tell_failed(struct agent_conn *c)
+{
+	_cleanup_(buf_fini) struct buf words = { 0 };
+
+	pipeline_failed_hooks(c->a->pipeline, hooks_of(c), add_failed, &words);
+	return words.len ? send_failed(c, &words) : 0;
+}
+
+void agent_sub_failed(struct agent_conn *c, uint64_t of, const char *hook, const char *why)
+{
+	_cleanup_(buf_fini) struct buf words = { 0 };
+
+	if (!c->sub.on || !(hooks_of(c) & of))
+		return;
+	add_failed(&words, hook, why);
+	send_failed(c, &words);
+}
+
 static int tell_ready(struct agent_conn *c)
 {
 	_cleanup_(buf_fini) struct buf words = { 0 }, b = { 0 };
@@ -96,7 +144,9 @@ static int go(struct agent_conn *c, const struct agent_request *q, struct err *e
 	}
 	c->sub.on = true;
 	broadcast_join(c->queue, shared_subscription_log(c->sub.shared));
-	r = tell_ready(c);
+	r = tell_failed(c);
+	if (r >= 0)
+		r = tell_ready(c);
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
 	if (r >= 0)

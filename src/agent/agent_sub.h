@@ -36,6 +36,8 @@ void agent_sub_drop(struct agent_conn *c);
  * start. The stream goes on meanwhile. On the second thread.
  */
 int agent_sub_part(struct agent_conn *c, struct err *err);
+/* Queues the news of a hook that does not work (struct failed_hook), if the client subscribed to what lacks it. */
+void agent_sub_failed(struct agent_conn *c, uint64_t of, const char *hook, const char *why);
 /* A record that was made while agent_inst_snapshot() ran for @c. */
 void agent_sub_snapshot(struct agent_conn *c, const struct sonde_rec *r);
 

@@ -310,7 +310,7 @@ static int open_input(struct run_state *s, struct err *err)
 		return r;
 	r = remote_open(s->conf, s->spec, run_select_probe(sel), sent_filter(s), &s->agent, err);
 	if (r > 0) {
-		pipeline_open_agent(s->pipeline, s->agent);
+		pipeline_open_agent(s->pipeline, s->agent, false);
 		/* The agent's instance may let more events through, and container cgroups are resolved only here. */
 		if (s->whole && !s->spec->sums) {
 			filter_free(s->filter);

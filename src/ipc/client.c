@@ -33,6 +33,7 @@ struct client {
 	char *in;			/* owned, READ_BYTES + PROTO_FRAME_MAX */
 	size_t begin, end;		/* range of bytes in it; begin is a multiple of PROTO_ALIGN */
 	char reason[504];		/* last error the agent sent, "" = none */
+	struct buf failed;		/* client_failed_hooks() */
 };
 
 DEFINE_CLEANUP(struct client *, client_close)
@@ -44,6 +45,7 @@ void client_close(struct client *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	free(c->in);
+	buf_fini(&c->failed);
 	free(c);
 }
 
@@ -223,6 +225,8 @@ static int on_answer(void *ctx, const struct proto_frame *f)
 		a->came = true;
 		return take_reply(a, f);
 	}
+	if (f->type == PROTO_HOOK_FAILED && a->type == PROTO_READY)
+		buf_add(&a->c->failed, f->data, f->len);
 	if (f->type != a->type)
 		return 0;
 	a->came = true;
@@ -337,8 +341,14 @@ int client_subscribe(struct client *c, const struct buf *words, struct err *err)
 
 	if (r < 0 || b.len > PROTO_REQUEST_MAX)
 		return err_set(err, -E2BIG, "the selection is too long for the agent (64 KiB)");
+	buf_reset(&c->failed);
 	r = send_all(c, &b);
 	return r < 0 ? err_errno(err, r, "cannot ask the agent") : wait_answer(c, &a, READY_MS);
+}
+
+struct proto_frame client_failed_hooks(const struct client *c)
+{
+	return (struct proto_frame){ PROTO_HOOK_FAILED, c->failed.data, (uint32_t)c->failed.len };
 }
 
 int client_stop(struct client *c)

@@ -32,6 +32,8 @@ int client_fd(const struct client *c);
  * SIGTERM or SIGHUP, blocked by the caller, is pending.
  */
 int client_subscribe(struct client *c, const struct buf *words, struct err *err);
+/* Hooks that the agent reported until then, as in PROTO_HOOK_FAILED; valid until the next subscription. */
+struct proto_frame client_failed_hooks(const struct client *c);
 
 /* Passes available frames to @fn, about @budget at most; never waits. Their number, -EPIPE at the end, or -errno. */
 typedef int (*client_fn)(void *ctx, const struct proto_frame *f);

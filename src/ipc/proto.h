@@ -13,7 +13,7 @@
 struct buf;
 
 #define PROTO_MAJOR 1
-#define PROTO_MINOR 2
+#define PROTO_MINOR 3
 #define PROTO_FRAME_MAX (1u << 20)	/* of any frame */
 #define PROTO_REQUEST_MAX (64u << 10)	/* of a frame from a client */
 #define PROTO_ALIGN 8u
@@ -34,6 +34,7 @@ enum proto_type {
 	PROTO_END = 132,	/* reason */
 	PROTO_REPLY = 133,	/* struct proto_status, text */
 	PROTO_ERROR = 134,	/* struct proto_status, message */
+	PROTO_HOOK_FAILED = 135, /* words: hook, why it does not work; may repeat */
 	PROTO__MAX,
 };
 

@@ -27,6 +27,7 @@
 #include "enrich/pids.h"
 #include "event/decode.h"
 #include "event/names.h"
+#include "ipc/client.h"
 #include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "ring/ring.h"
@@ -65,6 +66,7 @@ void pipeline_free(struct pipeline *p)
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
 	opener_free(p->opener);
+	failed_hooks_fini(&p->failed);
 	spawner_stop();
 	if (p->served_folder)
 		close(p->served_folder);
@@ -202,10 +204,32 @@ uint32_t pipeline_needs(const struct pipeline *p)
 	return p->needs;
 }
 
-static void on_failed_hook(void *ctx, const char *hook, const struct err *err)
+static void hook_fails(struct pipeline *p, uint64_t of, const char *hook, const char *why)
 {
-	(void)ctx;
-	log_warn("%s does not work here: %s", hook, err->msg);
+	const uint64_t was = failed_hooks_add(&p->failed, of, hook, why);
+
+	if (!was && !p->agent_says)
+		log_warn("%s does not work here: %s", hook, why);
+	if (of & ~was && p->tap.failed)
+		p->tap.failed(p->tap.ctx, of, hook, why);
+}
+
+static void on_failed_hook(void *ctx, unsigned instance, const char *hook, const struct err *err)
+{
+	hook_fails(ctx, 1ull << instance, hook, err->msg);
+}
+
+bool pipeline_hook_failed(const struct pipeline *p, const char *hook)
+{
+	return failed_hooks_has(&p->failed, hook);
+}
+
+void pipeline_failed_hooks(const struct pipeline *p, uint64_t of,
+			   void (*fn)(void *ctx, const char *hook, const char *why), void *ctx)
+{
+	for (size_t i = 0; i < p->failed.all.len; i++)
+		if (p->failed.all.items[i].of & of)
+			fn(ctx, p->failed.all.items[i].hook, p->failed.all.items[i].why);
 }
 
 static void on_note(const char *text)
@@ -377,9 +401,24 @@ void pipeline_open_source(struct pipeline *p, struct source *source)
 	p->source = source;
 }
 
-void pipeline_open_agent(struct pipeline *p, struct client *c)
+void pipeline_take_failed(struct pipeline *p, const struct proto_frame *f)
 {
+	const char *hook = proto_fixed(f, NULL, 0) ? proto_word(f, 0, NULL) : NULL, *why;
+
+	for (; hook; hook = why ? proto_word(f, 0, why) : NULL) {
+		why = proto_word(f, 0, hook);
+		if (why)
+			hook_fails(p, 1, hook, why);
+	}
+}
+
+void pipeline_open_agent(struct pipeline *p, struct client *c, bool says)
+{
+	const struct proto_frame failed = client_failed_hooks(c);
+
 	p->client = c;
+	p->agent_says = says;
+	pipeline_take_failed(p, &failed);
 	/* the agent's pids are those of the initial pid namespace */
 	if (pids_are_initial())
 		p->own = (uint32_t)getpid();

@@ -55,6 +55,8 @@ struct pipeline_tap {
 	void (*record)(void *ctx, const struct sonde_rec *r, int error);
 	void (*flush)(void *ctx);	/* end of a batch of records */
 	void (*tick)(void *ctx, uint64_t now_ns);
+	/* A hook of these instances (struct failed_hook) does not work. */
+	void (*failed)(void *ctx, uint64_t of, const char *hook, const char *why);
 	void *ctx;
 };
 
@@ -181,8 +183,17 @@ void pipeline_set_opener(struct pipeline *p, struct opener *opener);
  */
 int pipeline_open_socket(struct pipeline *p, const char *path, const char *format, uint64_t reconnect_ns,
 			 struct err *err);
-/* Records of an agent instead of rings. @c has its subscription; borrowed for the pipeline's life. */
-void pipeline_open_agent(struct pipeline *p, struct client *c);
+/*
+ * Records of an agent instead of rings. @c has its subscription; borrowed for the pipeline's life. @says: the agent's
+ * messages have the same readers as this process's, so hooks that fail there are not reported again.
+ */
+void pipeline_open_agent(struct pipeline *p, struct client *c, bool says);
+
+/* Whether a hook does not work, by the name that its probe reports; of the agent's instances if there is one. */
+bool pipeline_hook_failed(const struct pipeline *p, const char *hook);
+/* All of the instances @of: see struct failed_hook. */
+void pipeline_failed_hooks(const struct pipeline *p, uint64_t of,
+			   void (*fn)(void *ctx, const char *hook, const char *why), void *ctx);
 
 /* ---- for the agent: a live pipeline whose probes come and go ---- */
 

@@ -295,6 +295,7 @@ void pipeline_remove_probe(struct pipeline *p, uint16_t instance)
 	coop_step(p->coop, "close", p->probes[instance].ops ? p->probes[instance].ops->name : NULL);
 	close_probe(&p->probes[instance]);
 	p->accounts.of[instance] = (struct account){ 0 };
+	failed_hooks_forget(&p->failed, 1ull << instance);
 	probe_env_forget(p->env, instance);
 }
 

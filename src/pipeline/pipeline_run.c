@@ -232,6 +232,8 @@ static int on_frame(void *ctx, const struct proto_frame *f)
 	const struct sonde_rec *r = f->data;
 
 	run->ended |= f->type == PROTO_END;
+	if (f->type == PROTO_HOOK_FAILED)
+		pipeline_take_failed(run->p, f);
 	/* the frame's check covers its length; after a limit the rest counts as filtered */
 	if (f->type == PROTO_RECORD)
 		pipeline_path_from_source(run->p, r);

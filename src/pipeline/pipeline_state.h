@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "pipeline/account.h"
+#include "pipeline/failed_hooks.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_hold.h"
 
@@ -18,6 +19,7 @@ struct cilium_listener;
 struct client;
 struct opener;
 struct output;
+struct proto_frame;
 struct scap_state;
 struct source;
 struct source_ops;
@@ -77,6 +79,8 @@ struct pipeline {
 	uint64_t replayed_ns;		  /* latest time in a replay, which ends the run */
 	bool input_ready;		  /* the source can be read */
 
+	struct failed_hooks failed;	/* of own probes, or of the agent's */
+	bool agent_says;		/* the agent says itself what fails, to the same terminal */
 	struct accounts accounts;
 	struct pipeline_limits limits;
 	bool own_heap;			/* base/heap.h may be used */
@@ -97,5 +101,7 @@ struct pipeline {
 		int error;
 	} now;
 };
+
+void pipeline_take_failed(struct pipeline *p, const struct proto_frame *f);	/* pipeline.c: PROTO_HOOK_FAILED */
 
 #endif

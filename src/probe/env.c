@@ -44,8 +44,6 @@
 
 enum ring_class { RINGS_BULK, RINGS_LIFE, RINGS__MAX };	/* bpf/ring.bpf.h */
 
-struct failed_hook { char hook[64]; };
-
 struct probe_env {
 	struct coop *coop;		/* borrowed; NULL = none */
 	unsigned n_cpus;
@@ -73,11 +71,10 @@ struct probe_env {
 	int *ring_fds;			/* owned; by class and CPU; -1 = none */
 	struct async_map_update *puts;	/* rings on their way into their arrays; NULL = all are there */
 	struct programs programs;
-	VEC(struct failed_hook) failed;
 	int (*sink)(void *ctx, const struct sonde_rec *r);
 	void (*catch_up)(void *ctx);
 	void *sink_ctx;
-	void (*complain)(void *ctx, const char *hook, const struct err *err);
+	probe_complain_fn complain;
 	void *complain_ctx;
 	void (*note)(const char *text);
 };
@@ -192,7 +189,6 @@ void probe_env_free(struct probe_env *env)
 		cleanup_close(&env->ring_fds[i]);
 	free(env->ring_fds);
 	async_map_update_free(env->puts);
-	vec_fini(&env->failed);
 	btf__free(env->btf);
 	btf_root_free(env->btf_root);
 	typed_map_free(env->types);
@@ -626,8 +622,7 @@ void probe_env_wait_for_programs(void)
 
 /* ---- notes and failures ---- */
 
-void probe_env_set_complain(struct probe_env *env,
-			    void (*fn)(void *ctx, const char *hook, const struct err *err), void *ctx)
+void probe_env_set_complain(struct probe_env *env, probe_complain_fn fn, void *ctx)
 {
 	env->complain = fn;
 	env->complain_ctx = ctx;
@@ -656,13 +651,8 @@ bool probe_env_wants_owners(const struct probe_env *env)
 	return env->owners;
 }
 
-void probe_env_hook_failed(struct probe_env *env, const char *hook, const struct err *err)
+void probe_env_hook_failed(struct probe_env *env, unsigned instance, const char *hook, const struct err *err)
 {
-	for (size_t i = 0; i < env->failed.len; i++)
-		if (!strcmp(env->failed.items[i].hook, hook))
-			return;
-	if (vec_grow(&env->failed) >= 0)
-		snprintf(env->failed.items[env->failed.len++].hook, sizeof(env->failed.items->hook), "%s", hook);
 	if (env->complain)
-		env->complain(env->complain_ctx, hook, err);
+		env->complain(env->complain_ctx, instance, hook, err);
 }

@@ -136,8 +136,9 @@ void probe_env_catch_up(struct probe_env *env);
 void probe_env_set_sink(struct probe_env *env, int (*fn)(void *ctx, const struct sonde_rec *r),
 			void (*catch_up)(void *ctx), void *ctx);
 
-/* Reports that a hook does not work, once per hook. */
-void probe_env_hook_failed(struct probe_env *env, const char *hook, const struct err *err);
+/* Reports that a hook of @instance does not work. PROBE_OWNERS: of every probe that names the owners of sockets. */
+#define PROBE_OWNERS SONDE_INSTANCES
+void probe_env_hook_failed(struct probe_env *env, unsigned instance, const char *hook, const struct err *err);
 /* An output names the owners of sockets (probe_ops.wants_owners). */
 void probe_env_want_owners(struct probe_env *env);
 bool probe_env_wants_owners(const struct probe_env *env);
@@ -148,8 +149,8 @@ uint64_t probe_env_scarce_bytes(const struct probe_env *env);
 void probe_env_note(struct probe_env *env, const char *text);
 /* The pipeline's handlers of notes and of failed hooks. */
 void probe_env_set_note(struct probe_env *env, void (*fn)(const char *text));
-void probe_env_set_complain(struct probe_env *env, void (*fn)(void *ctx, const char *hook, const struct err *err),
-			    void *ctx);
+typedef void (*probe_complain_fn)(void *ctx, unsigned instance, const char *hook, const struct err *err);
+void probe_env_set_complain(struct probe_env *env, probe_complain_fn fn, void *ctx);
 
 /* Sums of all CPUs and classes of one instance, recursion misses included. */
 int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);

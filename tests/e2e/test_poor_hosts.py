@@ -144,6 +144,56 @@ def test_agent_without_btf(sonde, types, tmp_path, admin):
     assert agent.stop(signal.SIGTERM) == 0
 
 
+def without_drops(types, folder):
+    """A mount namespace whose kernel seems to have no tracepoint for drops."""
+    other = folder / "vmlinux"
+    other.write_bytes(types["raw"].read_bytes().replace(b"\0btf_trace_kfree_skb\0", b"\0btf_trace_kfree_skX\0"))
+    place = without("/sys/kernel/btf")
+    script = place.index("-c") + 1
+    return [*place[:script], place[script].replace(" && exec", f" && cp {other} /sys/kernel/btf/vmlinux && exec"),
+            *place[script + 1:]]
+
+
+OWN = "/proc/self/ns/net"
+NO_DROPS = "drops (kfree_skb) does not work here: the tracepoint kfree_skb has 0 arguments; 2, 3 or 4 are known"
+
+
+def said(*words, **options):
+    done = subprocess.run([*options.pop("before", ()), BINARY, *words, *RUN], capture_output=True, text=True,
+                          timeout=60, check=True, **options)
+    return done.stderr.splitlines()
+
+
+def test_the_first_line_says_what_is_watched(types, tmp_path):
+    for options, ready in (([], "packets of this network namespace, but no drops"),
+                           (["--netns", OWN], f"packets of network namespace {OWN}, but no drops"),
+                           (["--where", "evt.type in (drop, refused, mib)"], "no drops"),
+                           (["--where", "evt.type=trace"], "packets of this network namespace")):
+        lines = said("monitor", "-v", *options, before=without_drops(types, tmp_path))
+        assert f"sonde: ready, watching {ready}; ^C stops" in lines, lines
+        lacks = "no drops" in ready
+        assert sum(NO_DROPS in line for line in lines) == lacks, lines
+        assert any("no drops watched" in line for line in lines) == lacks, lines
+
+
+def test_clients_of_an_agent_are_told_what_does_not_work(sonde, types, tmp_path):
+    """Those that subscribed to the probe whose hook it is."""
+    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=without_drops(types, tmp_path))
+    at = f"--agent={tmp_path}/run/control.sock"
+    for _ in range(2):      # of an instance that starts
+        lines = said("monitor", at)
+        assert sum(NO_DROPS in line for line in lines) == 1, lines
+        assert "sonde: ready, watching packets of this network namespace, but no drops; ^C stops" in lines
+    first = sonde("monitor", at)
+    second = sonde("monitor", at)       # that shares the instance of the first
+    for client in (first, second):
+        client.stop()
+        assert client.stderr.count(NO_DROPS) == 1, client.stderr
+    assert not [line for line in said("profile", at) if "does not work" in line]
+    assert agent.stop(signal.SIGTERM) == 0
+    assert NO_DROPS in agent.stderr
+
+
 def test_types_below_boot(types):
     boot = f"mount -t tmpfs none /boot && cp {types['raw']} /boot/vmlinux-{os.uname().release}"
     place = [*without("/sys/kernel/btf"), *UNPRIVILEGED]

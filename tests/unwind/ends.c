@@ -94,7 +94,7 @@ static int injected(void *ctx, const struct sonde_rec *r)
 	return 0;
 }
 
-static void complain(void *ctx, const char *hook, const struct err *err)
+static void complain(void *ctx, unsigned instance, const char *hook, const struct err *err)
 {
 	(void)ctx;
 	fprintf(stderr, "%s: %s\n", hook, err->msg);

@@ -168,9 +168,10 @@ def copy_program(program, image, name, source, loads=()):
             todo.append(path)
 
 
-def pack(kernel, sonde, helpers, source, programs):
+def pack(kernel, ours, helpers, source, programs):
     """
-    An initial file system with our binary in it, the programs of the folder @helpers, those of the Debian root
+    An initial file system with our binaries in it (the product, then those of folders *-clang-N), the programs of
+    the folder @helpers, those of the Debian root
     @source ("" = this machine), and the paths @programs; its path.
     """
     root = os.path.join(kernel.folder, "root")
@@ -181,7 +182,10 @@ def pack(kernel, sonde, helpers, source, programs):
         path = find(source, [f"{folder}/{program}" for folder in ("bin", "sbin", "usr/bin", "usr/sbin")])
         copy_program(path, root, program, source)
     os.symlink("busybox", os.path.join(root, "bin", "sh"))
-    copy_program(sonde, root, "sonde", source, LOADS)
+    copy_program(ours[0], root, "sonde", source, LOADS)
+    for path in ours[1:]:
+        compiler = re.search(r"clang-\d+$", os.path.dirname(path)).group()
+        copy_program(path, root, "doctor-" + compiler, source, LOADS)
     for name in ("send", "spin"):
         copy_program(os.path.join(helpers, "vm-" + name), root, name, source)
     for path in programs:

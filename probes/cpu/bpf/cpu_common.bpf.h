@@ -30,7 +30,10 @@ static __always_inline struct cpu_sample_rec *record_of(__u32 class)
 {
 	struct cpu_scratch *d = get_scratch(class);
 
-	return d ? (void *)d->rec : NULL;
+	if (!d)
+		return NULL;
+	barrier_var(d); /* else the offset may be added before the check, which the verifier refuses */
+	return (void *)d->rec;
 }
 
 static __always_inline bool select_tid(__u32 tid)

@@ -183,7 +183,7 @@ void net_map_tick(struct net_map *m)
 
 	watch_names(m);
 	if (m->rings && perf_rings_refresh(m->rings, &e) < 0)
-		probe_env_hook_failed(m->p->env, "rings of other CPUs", &e);
+		probe_env_hook_failed(m->p->env, m->p->instance, "rings of other CPUs", &e);
 }
 
 void net_map_detach(struct net_map *m)

@@ -263,6 +263,13 @@ __noinline int drop_turn(__u64 addr, __u32 reason)
 	return 0;
 }
 
+/* For functions of their own to the verifier, which take no pointers: a load from the map yields a plain number. */
+static __always_inline __u64 address_number(struct net_scratch *s, const void *p)
+{
+	*(volatile __u64 *)&s->addr = (__u64)p;
+	return *(volatile __u64 *)&s->addr;
+}
+
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
 				   struct sock *rx_sk, __u32 reason)
 {
@@ -272,14 +279,14 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
-	drop_ends((__u64)skb, sk_cookie(rx_sk));
+	drop_ends(address_number(s, skb), sk_cookie(rx_sk));
 	ends_kept(s, &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
 		return;
 	}
 	if (drop_turns)
-		drop_turn((__u64)skb, full_reason);
+		drop_turn(address_number(s, skb), full_reason);
 	if (!select_netns(k->netns) || !skb_select_iface(k)) {
 		rec_filtered(l);
 		return;

@@ -40,6 +40,7 @@ struct net_netns {
 	struct loop_source *source;
 	struct coop_job job;		/* follows the interfaces */
 	struct map links;		/* ifindex -> struct net_link */
+	uint64_t accepted, refused;	/* attachments so far */
 };
 
 DEFINE_CLEANUP(struct net_netns *, net_netns_close)
@@ -52,6 +53,11 @@ uint32_t net_netns_inode(const struct net_netns *s)
 int net_netns_flows(const struct net_netns *s)
 {
 	return s->flows ? net_flow_fd(s->flows) : -1;
+}
+
+bool net_netns_refused(const struct net_netns *s)
+{
+	return s->refused && !s->accepted;
 }
 
 bool net_netns_has(const struct net_netns *s, const char *iface)
@@ -99,9 +105,14 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 		net_tc_detach(s->tc, l->ifindex, false);
 		return;
 	}
-	if (coop_cancelled(probe_env_coop(s->p->env)) || net_tc_attach(s->tc, l, &e) >= 0)
+	if (coop_cancelled(probe_env_coop(s->p->env)))
 		return;
-	probe_env_hook_failed(s->p->env, l->name, &e);
+	if (net_tc_attach(s->tc, l, &e) >= 0) {
+		s->accepted++;
+		return;
+	}
+	s->refused++;
+	probe_env_hook_failed(s->p->env, s->p->instance, l->name, &e);
 }
 
 static void on_gone(void *ctx, uint32_t ifindex)
@@ -203,7 +214,7 @@ static void net_netns_run(struct net_netns *s)
 
 	if (r < 0) {
 		err_errno(&e, r, "cannot watch the interfaces");
-		probe_env_hook_failed(s->p->env, "interfaces (netlink)", &e);
+		probe_env_hook_failed(s->p->env, s->p->instance, "interfaces (netlink)", &e);
 	}
 }
 

@@ -34,6 +34,7 @@ void net_netns_close(struct net_netns *s);  /* NULL is fine */
 
 uint32_t net_netns_inode(const struct net_netns *s);
 int net_netns_flows(const struct net_netns *s); /* descriptor of the flow table; -1 = flows are off */
+bool net_netns_refused(const struct net_netns *s); /* interfaces refused the programs, and none has accepted them */
 bool net_netns_has(const struct net_netns *s, const char *iface);
 
 #endif

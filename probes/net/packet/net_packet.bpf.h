@@ -65,6 +65,7 @@ struct net_scratch {
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
 	struct net_end_kept owner, peer; /* ends_keep() */
 	__u64 end;
+	__u64 addr;		/* address_number() */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
 

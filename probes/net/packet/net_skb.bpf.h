@@ -201,6 +201,7 @@ static __always_inline __u32 skb_copy_frags(struct sk_buff *skb, const struct ne
 {
 	__u32 pulled = k->pulled, rest = want - pulled;
 	struct bpf_dynptr bytes;
+	bool failed;
 
 	if (!net_read_frags || have >= want || !skb->data_len)
 		return have;
@@ -208,10 +209,10 @@ static __always_inline __u32 skb_copy_frags(struct sk_buff *skb, const struct ne
 	barrier_var(rest);
 	if (pulled > NET_PULLED_MAX || rest > net_snap_limit)
 		return have;
-	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &bytes) ||
-	    bpf_dynptr_read(to + pulled, rest, &bytes, 0, 0))
-		return have;
-	return want;
+	failed = bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &bytes) ||
+		 bpf_dynptr_read(to + pulled, rest, &bytes, 0, 0);
+	pktfilter_end_dynptr(&bytes);
+	return failed ? have : want;
 }
 
 #endif

@@ -265,6 +265,8 @@ struct policy_scratch {
 	__u32 number;		/* of the matching rule, from 1; 0 = none */
 	__u64 bits[SONDE_POLICY_WORDS];	/* union of the sets of the cgroup and its ancestors */
 	__u64 addr;
+	struct sonde_policy_rule rule;	/* that decides; this and the next for policy_report() */
+	__u32 generation;
 };
 
 struct {
@@ -274,6 +276,18 @@ struct {
 	__type(value, struct policy_scratch);
 } net_policy_scratch SEC(".maps");
 
+/*
+ * Parses the packet into this CPU's scratch memory; 0 as policy_parse_packet(), and without that memory. A function of
+ * its own to the verifier: each path through the headers would be followed by each path through the lookups.
+ */
+__noinline int policy_parse(struct __sk_buff *skb, __u32 link)
+{
+	__u32 zero = 0;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+
+	return w && policy_parse_packet(skb, &w->packet, link);
+}
+
 /* The tables for the lookups of one packet. */
 struct policy_query {
 	__u32 slot;		/* of the active generation, 0 or 1 */
@@ -281,6 +295,23 @@ struct policy_query {
 	const struct sonde_policy_head *head;
 	void *sets;
 };
+
+/* Looks up the tables of a generation. False before the first one is installed. */
+static __always_inline bool query_slot(struct policy_query *q, __u32 slot)
+{
+	q->slot = slot & 1;
+	q->head = bpf_map_lookup_elem(&inst_net_policy_head, &q->slot);
+	q->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &q->slot);
+	return q->head && q->sets;
+}
+
+static __always_inline bool query_init(struct policy_query *q)
+{
+	__u32 zero = 0;
+	__u32 *active = bpf_map_lookup_elem(&inst_net_policy, &zero);
+
+	return active && query_slot(q, *active);
+}
 
 static __always_inline const __u64 *set_lookup(const struct policy_query *q, __u32 number)
 {
@@ -458,6 +489,22 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	return e.foreign ? NULL : e.proc;
 }
 
+/* local_process() for a packet of which no header was copied yet. */
+static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, __u8 dir, __u32 link)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct sonde_owner *o = NULL;
+
+	if (!s || s->busy)
+		return NULL;
+	s->busy = 1;
+	if (fill_packet(skb, &s->rec, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) >= 0)
+		o = local_process(skb, s, dir, link);
+	scratch_give(s);
+	return o;
+}
+
 static __always_inline void match_process(const struct policy_query *q, struct policy_scratch *w,
 					  const struct sonde_owner *o)
 {
@@ -474,6 +521,18 @@ static __always_inline void match_process(const struct policy_query *q, struct p
 	}
 	w->sets[SET_CRITERIA + SONDE_POLICY_COMM] = comm;
 	w->sets[SET_CRITERIA + SONDE_POLICY_PID] = pid;
+}
+
+/* The sets of the process, into scratch memory. A function of its own as policy_parse() is. */
+__noinline int policy_process(struct __sk_buff *skb, __u32 slot, __u32 dir, __u32 link)
+{
+	__u32 zero = 0;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	struct policy_query q = { .dir = dir & 1 };
+
+	if (w && query_slot(&q, slot))
+		match_process(&q, w, process_of(skb, dir & 1, link));
+	return 0;
 }
 
 /* ---- matching ---- */
@@ -563,11 +622,9 @@ static __always_inline bool is_reported(const struct sonde_policy_rule *rule)
 }
 
 static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_ledger *l, struct net_scratch *s,
-					   const struct policy_query *q, const struct policy_scratch *w,
-					   const struct sonde_policy_rule *rule, __u32 link)
+					   const struct policy_scratch *w, __u8 dir, __u16 class, __u32 link)
 {
-	__u8 dir = q->dir ? NET_DIR_OUT : NET_DIR_IN;
-	__u16 class = q->dir ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
+	const struct sonde_policy_rule *rule = &w->rule;
 	struct net_rec *r = &s->rec;
 	struct net_ends ends;
 
@@ -582,7 +639,7 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 	fill_rec(skb, r, dir, link);
 	r->reason = rule->line;
 	r->prog_id = w->number;
-	r->location = (__u64)q->head->generation << 32 | (__u32)rule->match << 8 | w->packet.state << 4 |
+	r->location = (__u64)w->generation << 32 | (__u32)rule->match << 8 | w->packet.state << 4 |
 		      rule->action;
 	r->hdr.len += r->cap_len;
 	if (r->cap_len <= net_snap_limit)
@@ -591,39 +648,23 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 		rec_lost(l, SONDE_LOST_COPY);
 }
 
-static __always_inline void report(struct __sk_buff *skb, struct sonde_ledger *l, const struct policy_query *q,
-				   const struct policy_scratch *w, const struct sonde_policy_rule *rule, __u32 link)
+/* Reports the rule in scratch memory. A function of its own as policy_parse() is. */
+__noinline int policy_report(struct __sk_buff *skb, __u32 out, __u32 link)
 {
-	struct net_scratch *s;
+	__u16 class = out ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
+	struct sonde_ledger *l = ledger_row(class);
+	__u32 zero = 0;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	struct net_scratch *s = l && w ? scratch_take(l) : NULL;
 
-	if (!is_reported(rule)) {
-		rec_filtered(l);
-		return;
-	}
-	s = scratch_take(l);
-	if (!s)
-		return;
-	report_verdict(skb, l, s, q, w, rule, link);
+	if (!l || !w || !s)
+		return 0;
+	report_verdict(skb, l, s, w, out ? NET_DIR_OUT : NET_DIR_IN, class, link);
 	scratch_give(s);
+	return 0;
 }
 
 /* ---- one packet ---- */
-
-/* local_process() for a packet of which no header was copied yet. */
-static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, const struct policy_query *q, __u32 link)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
-	struct sonde_owner *o = NULL;
-
-	if (!s || s->busy)
-		return NULL;
-	s->busy = 1;
-	if (fill_packet(skb, &s->rec, link == SONDE_LINK_ETHERNET && skb->vlan_present, PKTFILTER_PASS) >= 0)
-		o = local_process(skb, s, q->dir, link);
-	scratch_give(s);
-	return o;
-}
 
 /* The first matching rule; the default if none matches or the IP header is invalid. */
 static __always_inline const struct sonde_policy_rule *find_rule(struct __sk_buff *skb, const struct policy_query *q,
@@ -637,27 +678,13 @@ static __always_inline const struct sonde_policy_rule *find_rule(struct __sk_buf
 	if (w->packet.family) {
 		find_sets(skb, q, w);
 		if (uses_process(q))
-			match_process(q, w, process_of(skb, q, link));
+			policy_process(skb, q->slot, q->dir, link);
 		w->number = first_rule(q, w);
 	}
-	at = w->number - 1;
+	at = *(volatile __u32 *)&w->number - 1;	/* loaded: a number to the verifier, not each of its values */
 	if (rules)
 		r = bpf_map_lookup_elem(rules, &at);
 	return r ? r : &q->head->fallback[q->dir & 1];
-}
-
-/* Looks up the active generation. False before the first one is installed. */
-static __always_inline bool query_init(struct policy_query *q)
-{
-	__u32 zero = 0;
-	__u32 *active = bpf_map_lookup_elem(&inst_net_policy, &zero);
-
-	if (!active)
-		return false;
-	q->slot = *active & 1;
-	q->head = bpf_map_lookup_elem(&inst_net_policy_head, &q->slot);
-	q->sets = bpf_map_lookup_elem(&inst_net_policy_sets, &q->slot);
-	return q->head && q->sets;
 }
 
 static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 link)
@@ -671,13 +698,19 @@ static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 l
 	if (!l)
 		return TC_NEXT;
 	w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
-	if (!w || !policy_parse_packet(skb, &w->packet, link) || !query_init(&q)) {
+	if (!w || !policy_parse(skb, link) || !query_init(&q)) {
 		rec_filtered(l);
 		return TC_NEXT;
 	}
 	rule = find_rule(skb, &q, w, link);
 	count_verdict(skb, &q, rule, link);
-	report(skb, l, &q, w, rule, link);
+	if (!is_reported(rule)) {
+		rec_filtered(l);
+		return TC_NEXT;
+	}
+	w->rule = *rule;
+	w->generation = q.head->generation;
+	policy_report(skb, dir, link);
 	return TC_NEXT;
 }
 

@@ -541,7 +541,7 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 	r = dump(k, to_ns);
 	if (r < 0) {
 		err_errno(&e, r, "cannot make a dump");
-		probe_env_hook_failed(k->p->env, "the flight recorder", &e);
+		probe_env_hook_failed(k->p->env, k->p->instance, "the flight recorder", &e);
 	}
 	k->marks.len = 0;
 	k->reported_ns = to_ns;

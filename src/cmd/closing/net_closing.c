@@ -122,7 +122,9 @@ static void put_file(struct buf *b, const struct net_closing *c)
 static void put_seen(struct buf *b, const struct net_closing *c)
 {
 	closing_add_count(b, c->packets, "packet");
-	if (c->drops || !c->captured) {
+	if (c->no_drops) {
+		buf_add_str(b, ", no drops watched");
+	} else if (c->drops || !c->captured) {
 		buf_add_str(b, ", ");
 		closing_add_count(b, c->drops, "drop");
 	}

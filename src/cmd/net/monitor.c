@@ -93,17 +93,11 @@ static void put_netns(const struct opt_strv *netns, struct buf *out)
 		buf_printf(out, "%s%s", i ? ", " : " ", netns->items[i]);
 }
 
-/* The selected kinds of events, and their attach points. */
-static void put_ready(const struct monitor_conf *c, struct buf *out)
+/* These kinds of events, and their attach points. */
+static void put_kinds(const struct monitor_conf *c, unsigned kinds, struct buf *out)
 {
 	const struct opt_strv *netns = &c->run.netns;
-	unsigned kinds = c->net.kinds ? c->net.kinds & READY_KINDS : READY_KINDS;
 
-	buf_add_str(out, "sonde: ready, watching");
-	if (c->net.endpoints || !kinds) {
-		buf_add_str(out, "; ^C stops");
-		return;
-	}
 	if (netns->len) {
 		buf_printf(out, " %s", kinds == 1u << NET_KIND_DROP ? "drops" :
 			   kinds == 1u << NET_KIND_TRACE ? "packets" : "packets and drops");
@@ -114,10 +108,48 @@ static void put_ready(const struct monitor_conf *c, struct buf *out)
 		if (kinds == 1u << NET_KIND_DROP)
 			buf_add_str(out, " network namespaces");
 	}
+}
+
+static unsigned kinds_asked(const struct monitor_conf *c)
+{
+	if (c->net.endpoints)
+		return 0;
+	return c->net.kinds ? c->net.kinds & READY_KINDS : READY_KINDS;
+}
+
+/* Names the kinds that are watched, and those asked for that are not: their hook has been reported. */
+static void put_ready(const struct monitor_conf *c, bool some, struct buf *out)
+{
+	static const char *const none[] = {
+		[1u << NET_KIND_TRACE] = "no packets", [1u << NET_KIND_DROP] = "no drops",
+		[READY_KINDS] = "neither packets nor drops",
+	};
+	unsigned kinds = kinds_asked(c) & ~c->lacks;
+
+	buf_add_str(out, "sonde: ready, watching");
+	if (kinds)
+		put_kinds(c, kinds, out);
+	if (c->lacks)
+		buf_printf(out, "%s %s", kinds ? ", but" : "", none[c->lacks]);
+	else if (some)
+		buf_add_str(out, ", but not all packets");
 	buf_add_str(out, "; ^C stops");
 }
 
-/* The filter is compiled: it gives the kinds of events, and they give the first line. */
+static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+{
+	struct monitor_conf *c = ctx;
+
+	(void)loop;
+	(void)err;
+	c->lacks = ((pipeline_hook_failed(p, NET_HOOK_PACKETS) ? 1u << NET_KIND_TRACE : 0) |
+		    (pipeline_hook_failed(p, NET_HOOK_DROPS) ? 1u << NET_KIND_DROP : 0)) & kinds_asked(c);
+	put_ready(c, pipeline_hook_failed(p, NET_HOOK_SOME), &c->ready);
+	c->ops->ready = buf_str(&c->ready);
+	return 0;
+}
+
+/* The filter is compiled: it gives the kinds of events. */
 static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
 {
 	struct monitor_conf *c = ctx;
@@ -126,8 +158,6 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 	(void)by_words;
 	packet_filter_kinds(filter, &c->net);
 	c->net.losses = !c->net.kinds || c->net.kinds == net_conf_kinds("net");
-	put_ready(c, &c->ready);
-	c->ops->ready = buf_str(&c->ready);
 }
 
 static bool has_one_input(const struct monitor_conf *c)
@@ -149,6 +179,7 @@ static int monitor_live(struct monitor_conf *c, struct packet_filter *words, str
 	c->ops = spec;
 	net_closing_set_spec(&closing, spec);
 	status = c->run.explain_filter ? packet_filter_explain(words, &c->run) : run(&c->run, spec);
+	closing.no_drops = c->lacks & 1u << NET_KIND_DROP;
 	net_closing_say(&closing, status);
 	buf_fini(&c->ready);
 	return status;
@@ -180,6 +211,7 @@ int monitor_run(void *conf, const struct cmd_words *w)
 		.needs = on_needs,
 		.needs_ctx = c,
 		.setup = start_listener,
+		.started = on_started,
 		.stopped = stop_listener,
 		.started_ctx = c,
 		.why_local = c->net.map.path ? "--event-map" : NULL,

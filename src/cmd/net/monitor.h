@@ -27,6 +27,7 @@ struct monitor_conf {
 	/* while it runs */
 	struct cilium_listener *listener;
 	struct run_ops *ops;
+	unsigned lacks;	/* 1u << NET_KIND_*: kinds that were asked for and whose hook does not work */
 	struct buf ready;
 };
 

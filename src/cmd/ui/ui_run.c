@@ -236,7 +236,7 @@ static int open_input(struct run_state *st, struct err *err)
 	else
 		r = ui_live_open(c, &st->conf->sets, &st->client, &st->live, err);
 	if (r >= 0)
-		pipeline_open_agent(st->pipeline, st->client);
+		pipeline_open_agent(st->pipeline, st->client, st->live || st->conf->client_fd);
 	return r;
 }
 
