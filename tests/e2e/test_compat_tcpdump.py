@@ -23,10 +23,15 @@ WAYS = ["-n", "-nv", "-nX", "-nvv", "-ne", "-nev", "-nq", "-nA", "-nx", "-nxx", 
 NAMED = ["-K", "-v", "-vv", "-X", "-e", "-q"]    # of ports, protocols and vendors; hosts have no names
 
 
+def named(text):
+    """tcpdump 4.99.3 (Debian 12) has no name for this type of record, 4.99.5 has."""
+    return text.replace(b"Type65", b"HTTPS")
+
+
 def lines(tool, *words):
     done = subprocess.run([*tool, *words], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stdout.decode("latin-1").splitlines()
+    return named(done.stdout).decode("latin-1").splitlines()
 
 
 def unequal(theirs, ours):
@@ -179,7 +184,7 @@ def test_a_command_line_of_tcpdump_runs_unchanged(inputs, tmp_path, line):
     theirs, their_files = run_in(tmp_path / "theirs", line, "tcpdump", inputs)
     ours, our_files = run_in(tmp_path / "ours", line, " ".join(SONDE), inputs)
     assert ours.returncode == theirs.returncode == 0, ours.stderr
-    assert ours.stdout == theirs.stdout
+    assert ours.stdout == named(theirs.stdout)
     assert our_files.keys() == their_files.keys() and ("-w out" not in line or our_files)
     assert all(our_files[name] == their_files[name] for name in our_files)
 

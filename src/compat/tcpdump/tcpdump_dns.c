@@ -41,8 +41,10 @@ static void add_type(uint16_t type, struct buf *out)
 		{ 29, "LOC" },	     { TYPE_SRV, "SRV" }, { 35, "NAPTR" },
 		{ 39, "DNAME" },     { TYPE_OPT, "OPT" }, { 43, "DS" },
 		{ 44, "SSHFP" },     { 46, "RRSIG" },	  { 47, "NSEC" },
-		{ 48, "DNSKEY" },    { 251, "IXFR" },	  { 252, "AXFR" },
-		{ 255, "ANY" },	     { 257, "CAA" },
+		{ 48, "DNSKEY" },    { 50, "NSEC3" },	  { 51, "NSEC3PARAM" },
+		{ 52, "TLSA" },	     { 64, "SVCB" },	  { 65, "HTTPS" },
+		{ 251, "IXFR" },     { 252, "AXFR" },	  { 255, "ANY" },
+		{ 257, "CAA" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
