@@ -161,6 +161,13 @@ static void take_out(struct cpu_loader *l, const struct job *j)
 	memmove(l->jobs + i, l->jobs + i + 1, (l->n - i) * sizeof(l->jobs[0]));
 }
 
+static int explain(struct err *err, int code)
+{
+	if (code == -E2BIG)
+		return err_set(err, code, "its unwind information exceeds %u MB", CPU_ELF_BYTES >> 20);
+	return err_errno(err, code, "cannot compile its unwind information");
+}
+
 /* Reports the result and frees the job. -EAGAIN: it has to be reported again. */
 static int report(struct cpu_loader *l, struct job *j, int result, const void *blob, size_t len, struct err *err)
 {
@@ -250,7 +257,7 @@ static void batch_end(struct batch *b)
 	else
 		err_errno(&err, result, "no answer of the worker process");
 	if (r > 0)
-		r = err_errno(&err, -r, "cannot compile its unwind information");
+		r = explain(&err, -r);
 	if (guilty)
 		b->at++;
 	batch_forget(b);
@@ -273,7 +280,7 @@ static int take_answers(struct batch *b)
 		if (b->answer.len < sizeof(head) + head.len)
 			return 0;
 		if (head.result < 0)
-			err_errno(&err, head.result, "cannot compile its unwind information");
+			explain(&err, head.result);
 		if (report(b->loader, b->jobs[b->at], MIN(head.result, 0), b->answer.data + sizeof(head), head.len,
 			   &err) == -EAGAIN)
 			return -EAGAIN;

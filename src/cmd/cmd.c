@@ -180,7 +180,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 	add_examples(cmd->examples, detail == OPT_ALL ? SIZE_MAX : EXAMPLES_SHORT, &b);
 	opt_help(sets, (size_t)n, detail, &b);
 	if (detail == OPT_SHORT && n > 1 && sets[n - 1].global)
-		buf_printf(&b, "\nsonde %s --help all says more, sonde help options lists global options.\n",
+		buf_printf(&b, "\nsonde %s --help all explains them, sonde help options lists global options.\n",
 			   cmd->name);
 	cmd_free_sets(sets, n);
 	return put(&b, out);
@@ -222,6 +222,9 @@ int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char 
 	}
 	if (opt_parse(sets, (size_t)n_sets, argc, argv, &words.words, &words.command, &err) < 0) {
 		log_error("%s (sonde %s --help lists the options)", err.msg, cmd->name);
+		status = CMD_USAGE;
+	} else if (!cmd->dialect && !*cmd->args && words.words.len) {
+		log_error("%s takes no arguments: %s", cmd->name, words.words.items[0]);
 		status = CMD_USAGE;
 	} else {
 		status = cmd->run(conf, &words);

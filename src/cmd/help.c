@@ -416,14 +416,11 @@ static size_t version_sets(void *conf, struct opt_set *ret_sets)
 	return 1;
 }
 
-static int version_run(void *conf, const struct cmd_words *w)
+static int version_run(void *conf, _unused_ const struct cmd_words *w)
 {
 	const struct version_conf *c = conf;
 
-	if (!w->words.len)
-		return cmd_print_version(stdout, c->json);
-	log_error("sonde version takes no arguments");
-	return CMD_USAGE;
+	return cmd_print_version(stdout, c->json);
 }
 
 const struct cmd cmd_version = {

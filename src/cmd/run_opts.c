@@ -140,7 +140,7 @@ static const struct opt packet_select_opts[] = { PID_ROW, INTERFACE_ROW, WHERE_R
 		OPT_CALL_ROW(on_rotate, "rotate", 0, "SPEC", "new file by size=100M,time=1h,events=N,files=N", \
 			     .more = "files=N overwrites the first of N files; % in FILE as in strftime(3)"), \
 		ROW(verbose, "verbose", 'v', OPT_COUNT, NULL, "more detail; -vv dissects packets"), \
-		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no ready, progress or summary on stderr"), \
+		ROW(quiet, "quiet", 'q', OPT_BOOL, NULL, "no ready message, progress or summary"), \
 		ROW(color, "color", 0, OPT_ENUM, "WHEN", "colours in text", .names = run_color_names)
 
 #define FORMAT_ROW \

@@ -83,7 +83,7 @@ static int open_table(struct job *j, struct err *err)
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	if (r == -ENOENT && !j->id.found)
-		return err_set(err, -ENOEXEC, "no Go program: neither build information nor .gopclntab");
+		return err_set(err, -ENOEXEC, "not a Go program: neither build information nor .gopclntab");
 	if (r == -ENOENT)
 		return err_set(err, -ENOEXEC, "a Go program without its table of functions (.gopclntab)");
 	if (r == -E2BIG)

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -267,27 +266,19 @@ int load_error_of_btf(struct err *err)
 	return err_set(err, -EINVAL, "libbpf cannot parse the kernel's types in " KERNEL_BTF);
 }
 
-/* Before Linux 5.11. */
-static bool counts_as_locked(void)
-{
-	unsigned major = 0, minor = 0;
-	struct utsname u;
-
-	return uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
-	       (major < 5 || (major == 5 && minor < 11));
-}
-
-/* Where maps count as locked memory, root without CAP_SYS_RESOURCE cannot raise its limit. */
+/* Before Linux 5.11 maps count as locked memory; root without CAP_SYS_RESOURCE cannot raise its limit. */
 int load_error_of_maps(struct err *err, int code, const char *what)
 {
 	struct rlimit lim;
+	char limits[128];
 
 	if (code != -EPERM && code != -EACCES)
 		return err_errno(err, code, "cannot %s", what);
-	if (code == -EPERM && may_load() && counts_as_locked() && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 &&
+	add_limits(limits, sizeof(limits));
+	if (code == -EPERM && may_load() && !*limits && getrlimit(RLIMIT_MEMLOCK, &lim) == 0 &&
 	    lim.rlim_cur != RLIM_INFINITY)
-		return err_set(err, code, "cannot %s: this kernel counts it as locked memory, of which %llu KiB are "
-			       "allowed; raise that (ulimit -l unlimited) or run with CAP_SYS_RESOURCE", what,
-			       (unsigned long long)lim.rlim_cur / 1024);
+		return err_set(err, code, "cannot %s: before Linux 5.11 it counts as locked memory, of which "
+			       "%llu KiB are allowed; raise that (ulimit -l unlimited) or run with CAP_SYS_RESOURCE",
+			       what, (unsigned long long)lim.rlim_cur / 1024);
 	return not_permitted(err, code, "");
 }

@@ -29,6 +29,11 @@ HINTS = [
     ("syscalls -c -r tests/data/rec/all.rec", "-c counts in the kernel: sonde top syscalls -r tests/data/"),
     ("top proceses", "no view proceses; did you mean processes?"),
     ("top zzz", "no view zzz; the views are host, processes, "),
+    ("doctor foo", "doctor takes no arguments: foo"),
+    ("probes foo", "probes takes no arguments: foo"),
+    ("control", "control needs a verb: status, "),
+    ("clickhouse", "clickhouse: expected ddl, init or upgrade"),
+    ("trace zzz", 'not the id of a call; as a filter: no event has a field "zzz"'),
     ("top --since 10m", "--since and --until select from a recording: -r names it"),
 ]
 

@@ -34,13 +34,15 @@ def test_unknown_option_suggests_the_near_one():
     assert "--intreface" in only_line(result.stderr) and "--interface" in result.stderr
 
 
-def test_not_root():
+@pytest.mark.parametrize("words", [["monitor", "--duration", "1s"], ["syscalls", "--", "ls"],
+                                   ["compat", "strace", "ls"]])
+def test_not_root(words):
     # Root's folders may be closed to others, so the binary goes where everybody may read.
     with tempfile.TemporaryDirectory(prefix="sd-e2e-") as folder:
         os.chmod(folder, 0o755)
         copy = shutil.copy(BINARY, folder)
-        result = subprocess.run([copy, "monitor", "--duration", "1s"], text=True, capture_output=True, timeout=20,
-                                cwd="/", user=65534, group=65534, extra_groups=[], check=False)
+        result = subprocess.run([copy, *words], text=True, capture_output=True, timeout=20, cwd="/", user=65534,
+                                group=65534, extra_groups=[], check=False)
     assert result.returncode == 3
     line = only_line(result.stderr)
     assert "root" in line and "CAP_BPF" in line

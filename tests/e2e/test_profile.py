@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -319,6 +320,28 @@ def test_the_end_of_a_file_is_said(run, tmp_path):
         live = at_a_terminal("-F", "199", "-o", tmp_path / "y.svg", "3")
         busy.kill()
     assert re.search(r"\r[123] s of 3, [\d,]+ samples?\x1b\[K.*\r\x1b\[K\S+y\.svg: ", live, re.S), live
+
+
+def test_a_file_without_unwind_table_is_named(sonde, tmp_path):
+    """Its .eh_frame claims 200 MB, more than is read of a file."""
+    source, path = tmp_path / "spin.c", tmp_path / "huge"
+    source.write_text("int main(void) { for (volatile long i = 0;; i++); }")
+    subprocess.run(["cc", "-O0", "-o", path, source], check=True)
+    data = bytearray(path.read_bytes())
+    sections, = struct.unpack_from("<Q", data, 40)
+    size, count, names = struct.unpack_from("<HHH", data, 58)
+    text, = struct.unpack_from("<Q", data, sections + names * size + 24)
+    for at in range(sections, sections + count * size, size):
+        if data[text + struct.unpack_from("<I", data, at)[0]:].startswith(b".eh_frame\0"):
+            struct.pack_into("<Q", data, at + 32, 200 << 20)
+    path.write_bytes(data)
+    os.truncate(path, 256 << 20)
+    with subprocess.Popen([path]) as child:
+        one = sonde("profile", "--agent=no", "-v", "-F", "199", "-o", "null", "-p", str(child.pid), wait=False)
+        helpers.wait_until(lambda: " is walked by frame pointers: " in one.stderr)
+        one.stop()
+        child.kill()
+    assert f": {path} is walked by frame pointers: its unwind information exceeds 128 MB" in one.stderr
 
 
 def test_stacks_without_room_are_told(sonde):

@@ -107,7 +107,7 @@ def test_distribution_programs(suite, name):
 
 def test_no_go_program():
     done = explain(os.getpid())
-    assert done.returncode == 1 and "no Go program" in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 1 and "not a Go program" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_broken_programs(tmp_path):

@@ -274,17 +274,13 @@ static int check_settings(const struct agent_conf *c, struct err *err)
 	return 0;
 }
 
-static int agent_cmd_run(void *conf, const struct cmd_words *w)
+static int agent_cmd_run(void *conf, _unused_ const struct cmd_words *w)
 {
 	struct daemon d = { .conf = conf };
 	struct loop *loop = NULL;
 	struct err err = { 0 };
-	int r = 0;
+	int r = settings_read(d.conf, &d.settings, &err);
 
-	if (w->words.len)
-		r = err_set(&err, -EINVAL, "sonde agent takes no arguments: %s", w->words.items[0]);
-	if (r >= 0)
-		r = settings_read(d.conf, &d.settings, &err);
 	if (r >= 0)
 		r = check_settings(&d.settings.agent, &err);
 	if (r >= 0 && !d.conf->check && d.settings.agent.ui)

@@ -90,10 +90,6 @@ static int status_run(void *conf, const struct cmd_words *w)
 {
 	const struct status_conf *c = conf;
 
-	if (w->words.len) {
-		log_error("sonde status takes no arguments: %s", w->words.items[0]);
-		return CMD_USAGE;
-	}
 	return call(c->agent ? c->agent : AGENT_PATH, c->counters ? "counters" : "status", &w->words, 0);
 }
 
@@ -102,7 +98,7 @@ static int control_run(void *conf, const struct cmd_words *w)
 	const struct status_conf *c = conf;
 
 	if (!w->words.len) {
-		log_error("sonde control needs a verb: status, counters, attach, detach, capture, record or dump");
+		log_error("control needs a verb: status, counters, attach, detach, capture, record or dump");
 		return CMD_USAGE;
 	}
 	if (c->last_ns && strcmp(w->words.items[0], "dump") != 0) {

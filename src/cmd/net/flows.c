@@ -223,7 +223,7 @@ static const struct cmd_example flows_examples[] = {
 
 const struct cmd cmd_flows = {
 	.name = "flows",
-	.summary = "flows: endpoints, packets and bytes, and how each flow ended",
+	.summary = "endpoints, packets and bytes of flows, and how each ended",
 	.args = "[PCAP FILTER]",
 	.doc = "Counts packets into flows in the kernel and reports each direction when a flow begins, when a TCP "
 	       "flag is seen for the first time, every few seconds while it lives, and when it ends: packets, bytes, "

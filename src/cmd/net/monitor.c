@@ -32,12 +32,12 @@ static const struct opt monitor_opts[] = {
 	OPT_ROW(monitor_conf, serve_cilium, "serve-cilium", 0, OPT_STR, "PATH",
 		"serve Cilium's clients on this socket", .more = "with Cilium's monitor protocol 1.2"),
 	OPT_ROW(monitor_conf, net.map.path, "event-map", 0, OPT_STR, "PATH",
-		"events of the datapath whose map this is",
-		.more = "a pinned map of events, instead of this host's packets"),
-	OPT_ROW(monitor_conf, net.map.names, "event-names", 0, OPT_STR, "FILE", "its table of numbers and names",
+		"events of another datapath, from its pinned map",
+		.more = "instead of this host's packets"),
+	OPT_ROW(monitor_conf, net.map.names, "event-names", 0, OPT_STR, "FILE", "names of that datapath's numbers",
 		.more = "by default Cilium's"),
-	OPT_ROW(monitor_conf, net.map.take_over, "steal", 0, OPT_BOOL, NULL, "even if another process reads the map",
-		.more = "which then receives no more events"),
+	OPT_ROW(monitor_conf, net.map.take_over, "steal", 0, OPT_BOOL, NULL,
+		"read the map although another process does", .more = "which then receives no more events"),
 	OPT_END,
 };
 

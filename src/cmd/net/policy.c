@@ -278,7 +278,7 @@ static int policy_run(void *conf, const struct cmd_words *w)
 		return CMD_USAGE;
 	}
 	if (c->run.read) {
-		log_error("sonde policy evaluates live packets; it cannot read recordings (--read)");
+		log_error("policy evaluates live packets; it cannot read recordings (--read)");
 		return CMD_USAGE;
 	}
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0) {

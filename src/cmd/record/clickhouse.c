@@ -143,7 +143,7 @@ static int with_server(const struct clickhouse_conf *c, struct clickhouse_schema
 	int r, version;
 
 	if (words->len != 2)
-		return err_set(err, -EINVAL, "sonde clickhouse %s: name the database: http://HOST:8123/DB", verb);
+		return err_set(err, -EINVAL, "clickhouse %s: name the database: http://HOST:8123/DB", verb);
 	r = clickhouse_target_parse(words->items[1], &t, err);
 	if (r < 0)
 		return r;
@@ -167,7 +167,7 @@ static int run_verb(const struct clickhouse_conf *c, struct clickhouse_schema *s
 		return check_ttl(c, 0, err) < 0 ? err->code : print_ddl(c, s);
 	if (!strcmp(verb, "init") || !strcmp(verb, "upgrade"))
 		return with_server(c, s, words, err);
-	return err_set(err, -EINVAL, "sonde clickhouse %s: expected ddl, init or upgrade", verb);
+	return err_set(err, -EINVAL, "clickhouse%s%s: expected ddl, init or upgrade", *verb ? " " : "", verb);
 }
 
 static int clickhouse_run(void *conf, const struct cmd_words *w)

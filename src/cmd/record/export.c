@@ -20,10 +20,10 @@ static size_t export_sets(void *conf, struct opt_set *ret_sets)
 static int prepare(struct run_conf *c, const char *words, struct run_texts *texts, struct err *err)
 {
 	if (!c->read)
-		return err_set(err, -EINVAL, "sonde export reads a recording: -r names it");
+		return err_set(err, -EINVAL, "export reads a recording: -r names it");
 	if (!c->outputs.len && !c->json)
 		return err_set(err, -EINVAL,
-			       "sonde export lacks an output: -o pcapng:FILE -o perfetto:FILE ... (sonde help "
+			       "export needs an output: -o pcapng:FILE -o perfetto:FILE ... (sonde help "
 			       "outputs lists the formats)");
 	return run_settle(c, words, "rec", texts, err);
 }

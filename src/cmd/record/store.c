@@ -353,7 +353,7 @@ static int run_verb(const struct store_conf *c, const struct opt_strv *words, st
 		place_close(&p);
 		return r;
 	}
-	return err_set(err, -EINVAL, "sonde store %s: expected list, info, check, keep, drop, symbolize or upgrade",
+	return err_set(err, -EINVAL, "store %s: expected list, info, check, keep, drop, symbolize or upgrade",
 		       words->items[0]);
 }
 

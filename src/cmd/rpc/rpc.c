@@ -433,7 +433,7 @@ static int run_explain(struct rpc_conf *c, const struct cmd_words *w)
 	int status;
 
 	if (!what) {
-		log_error("sonde rpc explain takes one process or file: sonde rpc explain PID|FILE");
+		log_error("rpc explain takes one process or file: sonde rpc explain PID|FILE");
 		return CMD_USAGE;
 	}
 	if (call_conf_choose(&c->call, &choice, &err) < 0) {
@@ -475,7 +475,7 @@ static const struct cmd_example rpc_examples[] = {
 
 const struct cmd cmd_rpc = {
 	.name = "rpc",
-	.summary = "calls: HTTP, SQL, Redis, Kafka... at sockets; gRPC of Go programs",
+	.summary = "HTTP, SQL, Redis, Kafka... calls at sockets; gRPC of Go programs",
 	.args = "[EXPR | explain PID|FILE] [-- COMMAND]",
 	.doc = "Shows each call that a program of this host makes or serves, when it ends: method, status, "
 	       "latency, peer. Programs need no debug information, are neither changed nor restarted, and "

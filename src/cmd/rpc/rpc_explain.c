@@ -59,6 +59,8 @@ static int open_target(const char *what, struct err *err)
 	} else {
 		fd = open(what, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	}
+	if (fd < 0 && process && errno == ENOENT)
+		return err_set(err, -ESRCH, "no such process: %s", what);
 	if (fd < 0)
 		return process ? err_errno(err, -errno, "cannot read the program of process %s", what) :
 				 err_errno(err, -errno, "cannot open %s", what);

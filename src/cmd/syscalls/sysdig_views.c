@@ -101,7 +101,7 @@ static int unknown(const char *name, size_t len, struct err *err)
 
 	for (size_t i = 0; i < view_n_kinds; i++)
 		buf_printf(&all, "%s, ", view_kinds[i].name);
-	r = err_set(err, -EINVAL, "--view %.*s: there are %sspectrogram", (int)MIN(len, (size_t)64), name,
+	r = err_set(err, -EINVAL, "--view %.*s: expected %sspectrogram", (int)MIN(len, (size_t)64), name,
 		    buf_str(&all));
 	buf_fini(&all);
 	return r;

@@ -82,7 +82,7 @@ static int trace_main(void *conf, const struct cmd_words *w)
 	int status;
 
 	if (!w->words.len) {
-		log_error("sonde trace takes a call: an id (sonde rpc -v), an expression, conn TUPLE or pid PID");
+		log_error("trace takes a call: an id (sonde rpc -v), an expression, conn TUPLE or pid PID");
 		return CMD_USAGE;
 	}
 	c->r.take = show;
@@ -112,7 +112,7 @@ static const struct cmd_example trace_examples[] = {
 
 const struct cmd cmd_trace = {
 	.name = "trace",
-	.summary = "a call: both sides, children, threads, packets",
+	.summary = "one call: both sides, children, threads, packets",
 	.args = "CALL | EXPR | conn TUPLE | pid PID [-- COMMAND]",
 	.doc = "Puts calls together: the client's and the server's side, the calls made meanwhile, the states of the "
 	       "threads that carry them, system calls with file names, packets, retransmissions and drops. It reads "

@@ -89,7 +89,9 @@ int trace_select_parse(struct trace_select *s, const struct opt_strv *words, str
 
 int trace_select_compile(struct trace_select *s, const struct registry *reg, struct err *err)
 {
-	return s->expr ? filter_parse(reg, s->expr, &s->filter, err) : 0;
+	int r = s->expr ? filter_parse(reg, s->expr, &s->filter, err) : 0;
+
+	return r < 0 ? err_prefix(err, "not the id of a call; as a filter") : 0;
 }
 
 void trace_select_fini(struct trace_select *s)

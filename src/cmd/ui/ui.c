@@ -51,12 +51,10 @@ static size_t ui_sets(void *conf, struct opt_set *ret_sets)
 	return 2;
 }
 
-static int prepare(struct ui_conf *c, const struct cmd_words *w, struct err *err)
+static int prepare(struct ui_conf *c, struct err *err)
 {
 	int r = 0;
 
-	if (w->words.len)
-		return err_set(err, -EINVAL, "sonde ui takes no arguments; the page has a filter");
 	if (c->run.follow && !c->run.read)
 		return err_set(err, -EINVAL, "--follow waits for records of a store: -r DIR names it");
 	if (c->set.len && c->run.read)
@@ -70,11 +68,11 @@ static int prepare(struct ui_conf *c, const struct cmd_words *w, struct err *err
 	return r;
 }
 
-static int ui_main(void *conf, const struct cmd_words *w)
+static int ui_main(void *conf, _unused_ const struct cmd_words *w)
 {
 	struct ui_conf *c = conf;
 	struct err err = { 0 };
-	int r = prepare(c, w, &err), status;
+	int r = prepare(c, &err), status;
 
 	if (r < 0) {
 		log_error("%s", err.msg);

@@ -301,8 +301,6 @@ static void end_alike(int wait_status)
 	const struct rlimit none = { 0 };
 	sigset_t set;
 
-	if (!WIFSIGNALED(wait_status))
-		return;
 	fflush(NULL);
 	setrlimit(RLIMIT_CORE, &none);
 	signal(WTERMSIG(wait_status), SIG_DFL);
@@ -343,7 +341,8 @@ static int strace_run(void *conf, const struct cmd_words *w)
 		status = status ? status : CMD_FAIL;
 	}
 	release(c);
-	end_alike(c->wait_status);
+	if (WIFSIGNALED(c->wait_status) && status == CMD_BY_SIGNAL + WTERMSIG(c->wait_status))
+		end_alike(c->wait_status);
 	return status;
 }
 
