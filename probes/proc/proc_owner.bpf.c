@@ -198,7 +198,8 @@ static __always_inline void bound(struct bpf_sock *ctx, struct sonde_tuple *t)
 	if (!t->netns || !t->lport)
 		return;
 	owner_set(cookie, (void *)bpf_get_current_task());
-	tuple_set_dual(t, cookie, false);
+	/* the context lies at the address of the socket */
+	tuple_set_dual(t, cookie, BPF_CORE_READ_BITFIELD_PROBED((struct sock *)ctx, __sk_common.skc_ipv6only));
 	bpf_map_update_elem(&proc_bound, &cookie, t, BPF_ANY);
 }
 

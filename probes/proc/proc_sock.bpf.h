@@ -54,19 +54,27 @@ static __always_inline bool tuple_is_any_v6(const struct sonde_tuple *t)
 	return t->family == 6 && !(a[0] | a[1] | a[2] | a[3]) && !t->rport;
 }
 
-/* As flow_set(); an IPv6 socket without address takes IPv4 as well, unless an IPv4 socket has the port. */
+/*
+ * As flow_set(); an IPv6 socket without address takes IPv4 as well, unless an IPv4 socket has the port. The second of
+ * such sockets makes a group of both tuples.
+ */
 static __always_inline void tuple_set_dual(struct sonde_tuple *t, __u64 cookie, bool v6only)
 {
-	struct sonde_sender v = { .cookie = cookie, .netns = t->netns };
+	struct sonde_sender v = { .cookie = cookie, .netns = t->netns }, *have;
+	__u64 before;
 
 	if (!t->lport)
 		return;
+	have = flow_sender(t);
+	before = have ? have->cookie : 0;
 	flow_set(t, cookie, t->netns);
 	if (!cookie || v6only || !tuple_is_any_v6(t))
 		return;
 	t->family = 4;
 	port_set_bound(t->lport);
-	bpf_map_update_elem(&sonde_senders, t, &v, BPF_NOEXIST);
+	have = flow_sender(t);
+	v.group = have && before && before != cookie && have->cookie == before;
+	bpf_map_update_elem(&sonde_senders, t, &v, v.group ? BPF_ANY : BPF_NOEXIST);
 	t->family = 6;
 }
 

@@ -317,7 +317,7 @@ def serve(s):
 for _ in range(3):
     up = os.pipe()
     if os.fork() == 0:
-        s = socket.socket(socket.AF_INET, kind)
+        s = socket.socket(socket.{family}, kind)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         s.bind(("{address}", 5205))
         kind == socket.SOCK_STREAM and s.listen()
@@ -336,11 +336,16 @@ for _ in range({n}):
 """
 
 
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
 @pytest.mark.parametrize("proto, kind", [("udp", "SOCK_DGRAM"), ("tcp", "SOCK_STREAM")])
-def test_first_packets_to_a_group_belong_to_the_chosen_socket(link, traces, proto, kind):
-    """SO_REUSEPORT: no answer has gone out when the first packet comes, and no process has accepted."""
+def test_first_packets_to_a_group_belong_to_the_chosen_socket(link, traces, proto, kind, family):
+    """
+    SO_REUSEPORT: no answer has gone out when the first packet comes, and no process has accepted. IPv6 sockets without
+    an address get packets of IPv4 too.
+    """
     running = traces("--netns", link.b.name, f"{proto} port 5205")
-    server = link.b.python_popen(GROUP.format(kind=kind, address=link.b_ip))
+    address = link.b_ip if family == "AF_INET" else "::"
+    server = link.b.python_popen(GROUP.format(kind=kind, family=family, address=address))
     assert server.stdout.readline() == "ready\n"
     link.a.python(GROUP_CLIENT.format(n=40, kind=kind, ip=link.b_ip))
     truth = dict(map(int, server.stdout.readline().split()) for _ in range(40))
@@ -357,3 +362,25 @@ def test_first_packets_to_a_group_belong_to_the_chosen_socket(link, traces, prot
     assert seen >= {(port, "in") for port in truth}
     if proto == "tcp":
         assert seen >= {(port, "out") for port in truth}
+
+
+def test_a_socket_of_ipv6_alone_has_no_packet_of_ipv4(link, traces):
+    """Bound without an address while it is watched; the datagram of IPv4 finds no socket."""
+    running = traces("--netns", link.b.name, "udp port 5207")
+    server = link.b.python_popen("""
+import os, socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+s.bind(("::", 5207))
+print(os.getpid(), flush=True)
+s.recv(1)
+""")
+    pid = int(server.stdout.readline())
+    link.a.python(f"""
+import socket
+for family, to in ((socket.AF_INET, "{link.b_ip}"), (socket.AF_INET6, "{link.b_ip6}")):
+    socket.socket(family, socket.SOCK_DGRAM).sendto(b"x", (to, 5207))
+""")
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and ":" in ev["conn"]["dst"])
+    receivers = {ev["conn"]["dst"]: ends_of(ev)[1][0] for ev in running.finish() if ev["type"] == "net.trace"}
+    assert receivers == {link.b_ip: None, link.b_ip6: pid}
