@@ -2,6 +2,7 @@
 """sonde ui on this host: its own probes and those of an agent, against what a program did."""
 import json
 import os
+import socket
 import subprocess
 import time
 import urllib.parse
@@ -83,6 +84,22 @@ def test_a_page_of_its_own_probes():
         status, err = ui.close()
         assert status == 130 and "ledger" not in err
         assert not any(os.path.exists(f"/proc/{p}") for p in probes)
+
+
+def test_a_connection_that_stays_is_a_talker():
+    """It is counted while it lives, not at its end."""
+    with Ui("--agent=no") as ui, socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as asks, server.accept()[0] as answers:
+            deadline, sent = time.monotonic() + READY_S, 0
+            for _ in ui.stream("/meta"):
+                asks.sendall(b"x" * 1000)
+                sent += len(answers.recv(1000))
+                rows = ui.get("view/talkers", q=f"fd.port={port}")["rows"]
+                if sum(row["values"][0] for row in rows) > 2000:
+                    break
+                assert time.monotonic() < deadline, (sent, rows)
+        assert {row["keys"][1] for row in rows} == {str(os.getpid())}
 
 
 def test_the_past_outlives_its_events():
