@@ -141,7 +141,8 @@ def test_a_request_beyond_its_time_is_refused():
         assert body == {"error": "the request needs more than 2 s of CPU time: narrow the range"}
         assert ui.get("meta")["live"]
         assert "error" not in ui.get("view/syscalls", q=q, from_=int(end) - 10**6, to=end, series="calls")
-        subs = ("/view/syscalls?" + urllib.parse.urlencode({"q": q, "to": end}), f"/events?limit=1&to={end}")
+        subs = ("/view/syscalls?" + urllib.parse.urlencode({"q": q, "to": end, "series": "calls"}),
+                f"/events?limit=1&to={end}")
         said = {}
         for line in ui.stream(*subs):
             assert time.monotonic() < deadline
