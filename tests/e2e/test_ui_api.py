@@ -296,6 +296,16 @@ def test_filters_and_errors(chain):
         assert chain.ask(f"/api/v1/{path}")[0] == 404, path
 
 
+@pytest.mark.parametrize("name, probes", [("chain", {"net", "cpu", "sys", "gohttp2"}),
+                                          ("all", {"net", "cpu", "sys", "call"})])
+def test_probes_of_a_recording(name, probes):
+    """Calls of two probes are events of one type: those in the ledger were recorded."""
+    with Ui("-r", os.path.join(os.path.dirname(CHAIN), f"{name}.rec")) as ui:
+        meta = ui.read_whole().get("meta")
+        assert {p["name"] for p in meta["probes"] if p["running"]} == probes
+        assert {line["probe"] for line in meta["ledger"] if line["delivered"]} - {"proc"} == probes
+
+
 def test_lists(chain):
     meta = chain.get("meta")
     assert not meta["live"] and meta["input"] == "chain.rec" and meta["events"] == 830

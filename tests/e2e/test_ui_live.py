@@ -2,6 +2,7 @@
 """sonde ui on this host: its own probes and those of an agent, against what a program did."""
 import json
 import os
+import socket
 import subprocess
 import time
 import urllib.parse
@@ -85,6 +86,22 @@ def test_a_page_of_its_own_probes():
         assert not any(os.path.exists(f"/proc/{p}") for p in probes)
 
 
+def test_a_connection_that_stays_is_a_talker():
+    """It is counted while it lives, not at its end."""
+    with Ui("--agent=no") as ui, socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as asks, server.accept()[0] as answers:
+            deadline, sent = time.monotonic() + READY_S, 0
+            for _ in ui.stream("/meta"):
+                asks.sendall(b"x" * 1000)
+                sent += len(answers.recv(1000))
+                rows = ui.get("view/talkers", q=f"fd.port={port}")["rows"]
+                if sum(row["values"][0] for row in rows) > 2000:
+                    break
+                assert time.monotonic() < deadline, (sent, rows)
+        assert {row["keys"][1] for row in rows} == {str(os.getpid())}
+
+
 def test_the_past_outlives_its_events():
     """2 MB keep a part of the calls; the table has all of them."""
     with Ui("--agent=no", "--set", "sys:syscall=getppid", "--memory", "2M") as ui, Work() as work:
@@ -124,7 +141,8 @@ def test_a_request_beyond_its_time_is_refused():
         assert body == {"error": "the request needs more than 2 s of CPU time: narrow the range"}
         assert ui.get("meta")["live"]
         assert "error" not in ui.get("view/syscalls", q=q, from_=int(end) - 10**6, to=end, series="calls")
-        subs = ("/view/syscalls?" + urllib.parse.urlencode({"q": q, "to": end}), f"/events?limit=1&to={end}")
+        subs = ("/view/syscalls?" + urllib.parse.urlencode({"q": q, "to": end, "series": "calls"}),
+                f"/events?limit=1&to={end}")
         said = {}
         for line in ui.stream(*subs):
             assert time.monotonic() < deadline

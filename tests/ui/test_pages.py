@@ -109,6 +109,12 @@ WIDER = """(() => {
 })()"""
 
 
+# Tables and maps scroll within themselves if the window does not hold them: on a phone only.
+CUT = """innerWidth < 761 ? [] : [...document.querySelectorAll('main .scroll')].filter(
+    (e) => e.scrollWidth > e.clientWidth).map(
+    (e) => `${e.querySelector('caption')?.textContent}: ${e.scrollWidth} in ${e.clientWidth}`)"""
+
+
 def dress(one, width, **look):
     """As if the window or its user's preferences had changed: nothing is loaded again."""
     one.page.emulate(width=width, **look)
@@ -127,6 +133,7 @@ def check_contrast(page):
 def check_look(page):
     """Nothing is cut, pale or without a name."""
     assert page.eval(WIDER) == []   # than the window: innerWidth of a phone grows with the page
+    assert page.eval(CUT) == []
     check_contrast(page)
     assert page.eval(DOM_CONTRAST) == []
     assert page.eval("[...document.querySelectorAll('canvas')].every((c) => c.clientHeight <= innerHeight)")

@@ -41,7 +41,7 @@ const COLUMNS = 10; // of the highest priority, until all are asked for
 
 function columnsOf(view: View, answer: ViewAnswer, all: boolean, sort: string): Column<Row>[] {
   const keys = view.keys.map((k, i): Column<Row> => ({
-    head: k.head, title: k.field, main: i === view.keys.length - 1,
+    head: k.head, title: k.field, main: i === view.keys.length - 1 || k.field === "proc.name",
     cell: (r) => (r.other ? (i === view.keys.length - 1 ? r.keys[i] || "(other)" : "") :
       <>{safe(r.keys[i] ?? "")}{i === 0 && <Inexact row={r} />}</>),
   }));

@@ -54,12 +54,34 @@ static void put_span(struct json *j, const struct ui_memory *m)
 
 #define CAPTURE "a capture of sysdig: words with an argument, such as evt.arg.fd, select nothing here"
 
-/* Captures of sysdig have system calls as events of another type. */
+/* Events of the probe @name in a recording, by its ledger. False if it has none: its end is missing. */
+static bool count_delivered(const struct ui_facts *f, const char *name, uint64_t *ret)
+{
+	bool any = false;
+
+	*ret = 0;
+	for (uint16_t i = 0; f->ledger && i < SONDE_INSTANCES; i++) {
+		struct sonde_ledger l;
+		const char *of = f->ledger(f->ctx, i, &l);
+
+		any |= of != NULL;
+		*ret += of && !strcmp(of, name) ? l.delivered : 0;
+	}
+	return any;
+}
+
+/* Calls of two probes are events of one type. Captures of sysdig have system calls as events of another one. */
 static bool is_running(const struct ui_memory *m, const struct ui_probe *p)
 {
+	uint64_t n;
+
 	if (m->facts.live)
 		return p->runs;
-	return m->probes >> (p->number & 63) & 1 || (ui_memory_is_capture(m) && !strcmp(p->name, "sys"));
+	if (ui_memory_is_capture(m))
+		return !strcmp(p->name, "sys");
+	if (count_delivered(&m->facts, p->name, &n))
+		return n > 0;
+	return m->probes >> (p->number & 63) & 1;
 }
 
 static void put_probes(struct json *j, const struct ui_memory *m)

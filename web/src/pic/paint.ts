@@ -61,6 +61,7 @@ export interface TextOptions {
   max?: number; // pixels; what does not fit ends in ~, below three letters nothing is drawn
   align?: "left" | "right" | "centre";
   colour?: Colour;
+  ground?: boolean; // covers what was drawn there
 }
 
 /* @y: middle of the line. */
@@ -77,6 +78,10 @@ export function text(p: Pic, what: string, x: number, y: number, o: TextOptions 
   const w = shown.length * one;
   const left = o.align === "right" ? x - w : o.align === "centre" ? x - w / 2 : x;
 
+  if (o.ground) {
+    p.ctx.fillStyle = p.colour.bg;
+    p.ctx.fillRect(left - 2, y - FONT_PX / 2, w + 4, FONT_PX);
+  }
   p.ctx.font = FONT;
   p.ctx.textBaseline = "middle";
   p.ctx.fillStyle = p.colour[o.colour || "fg"];

@@ -33,14 +33,20 @@ function axisOf(s: Series, to: string, width: number): Axis {
   return { from, span: Math.max(1, Number(BigInt(to) - from)), left: 0, width };
 }
 
+/* On a ground of their own: losses are hatched below them. */
+function drawLabels(p: Pic, s: Series, panel: Panel, top: number): void {
+  const max = (s.columns[panel.column] || []).reduce<number>((m, v) => Math.max(m, (v ?? 0) * (panel.scale ?? 1)), 0);
+
+  text(p, panel.label, 4, top + 9, { ground: true });
+  text(p, `max ${value(max, panel.unit)}`, p.width - 4, top + 9, { align: "right", colour: "muted", ground: true });
+}
+
 function drawPanel(p: Pic, a: Axis, s: Series, panel: Panel, top: number): void {
   const data = (s.columns[panel.column] || []).map((v) => (v === null ? null : v * (panel.scale ?? 1)));
   const max = data.reduce<number>((m, v) => Math.max(m, v ?? 0), 0);
   const low = top + GAP_PX + PANEL_PX - GAP_PX - 4;
   const tall = PANEL_PX - GAP_PX;
 
-  text(p, panel.label, 4, top + 9);
-  text(p, `max ${value(max, panel.unit)}`, p.width - 4, top + 9, { align: "right", colour: "muted" });
   p.ctx.fillStyle = p.colour.line;
   p.ctx.fillRect(0, low, p.width, 1);
   p.ctx.fillStyle = p.colour[panel.colour];
@@ -68,6 +74,7 @@ export function SeriesPicture({ label, series, panels, to }: Props) {
 
     panels.forEach((panel, i) => drawPanel(p, a, series, panel, i * PANEL_PX));
     losses(p, a, series.lost, series.step_ns, 0, panels.length * PANEL_PX);
+    panels.forEach((panel, i) => drawLabels(p, series, panel, i * PANEL_PX));
     timeAxis(p, a, panels.length * PANEL_PX + 2);
     if (cursor !== null) {
       p.ctx.fillStyle = p.colour.mark;
