@@ -21,7 +21,7 @@ static const struct xlat_val lost_cause_vals[] = {
 	{ SONDE_LOST_MAP_FULL, "map_full" }, { SONDE_LOST_COPY, "copy" }, { SONDE_LOST_DECODE, "decode" },
 	{ SONDE_LOST_MEMORY, "memory" }, { SONDE_LOST_QUEUE, "queue" }, { SONDE_LOST_SINK, "sink" },
 	{ SONDE_LOST_NOT_ATTACHED, "not_attached" }, { SONDE_LOST_MAPPING, "mapping" },
-	{ SONDE_LOST_NAMES, "names" },
+	{ SONDE_LOST_NAMES, "names" }, { SONDE_LOST_MAPPING_LIMIT, "mapping_limit" },
 };
 _Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
 const struct xlat lost_cause_xlat = {
@@ -105,6 +105,7 @@ static const struct field ledger_fields[] = {
 	LOST_BY(SONDE_LOST_NOT_ATTACHED, "not_attached"),
 	LOST_BY(SONDE_LOST_MAPPING, "mapping"),
 	LOST_BY(SONDE_LOST_NAMES, "names"),
+	LOST_BY(SONDE_LOST_MAPPING_LIMIT, "mapping_limit"),
 };
 _Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
 static const struct event_desc ledger_desc = {
