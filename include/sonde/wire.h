@@ -62,7 +62,8 @@ struct sonde_rec {
 #define SONDE_LOST_NOT_ATTACHED 8	/* user space: a program ran before probes were attached to its file */
 #define SONDE_LOST_MAPPING 9	/* kernel: no room for an executable mapping, whose stacks have no names then */
 #define SONDE_LOST_NAMES 10	/* user space: a location of a recorded stack whose file could not be read */
-#define SONDE_LOST__MAX 11
+#define SONDE_LOST_MAPPING_LIMIT 11	/* user space: executable mappings over the limit of a process */
+#define SONDE_LOST__MAX 12
 #define SONDE_LOST_ROOM 16	/* of a ledger: a power of two */
 
 /* seen = delivered + filtered + sampled + sum of lost. Per CPU in the kernel. */

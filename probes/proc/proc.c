@@ -193,7 +193,7 @@ static int drain_before(struct probe *p, uint64_t ts_ns)
 {
 	struct proc_state *s = p->state;
 
-	if (!s->mmaps)
+	if (!s->mmaps || s->draining)
 		return 0;
 	if (ts_ns > s->looked_ns) {
 		s->looked_ns = clock_boot_ns();
@@ -230,7 +230,7 @@ static int proc_open(struct probe *p, struct err *err)
 	struct proc_state *s = p->state;
 	struct err why = { 0 };
 
-	if (proc_mmap_open(probe_env_n_cpus(p->env), &s->mmaps, &why) < 0)
+	if (proc_mmap_open(probe_env_n_cpus(p->env), p->loop, &s->mmaps, &why) < 0)
 		probe_env_hook_failed(p->env, p->instance, "mappings", &why);
 	return load(p->env, p->instance, &s->hooks, err);
 }
@@ -264,8 +264,40 @@ static void snapshot_with(struct probe *p, const char *name, const char *proc_di
 	struct bpf_program *prog = hooks_program(s->hooks, name);
 	struct err why = { 0 };
 
-	if (prog && proc_snapshot_read(prog, proc_dir, snapshot_record, p, &why) < 0)
+	if (prog && proc_snapshot_read(prog, 0, proc_dir, snapshot_record, p, &why) < 0)
 		probe_env_hook_failed(p->env, p->instance, name, &why);
+}
+
+/* ---- a process over its limit of mappings ---- */
+
+struct reread {
+	struct probe *p;
+	unsigned n;
+};
+
+static int reread_record(void *ctx, struct sonde_rec *r, size_t len)
+{
+	struct reread *to = ctx;
+
+	return to->n++ < PROC_MMAP_LIMIT ? inject(to->p, r, len) : -E2BIG;
+}
+
+/* Injects the loss, then the mappings that its process has now. Before Linux 6.1 no process can be chosen. */
+static int inject_over(void *ctx, struct sonde_rec *r, size_t len)
+{
+	static const char *const names[] = { "proc_iter_vma", "proc_iter_vma_plain" };
+	struct reread to = { .p = ctx };
+	const struct proc_state *s = to.p->state;
+	const uint32_t tgid = r->tgid;
+	int ret = inject(ctx, r, len);
+
+	for (size_t i = 0; ret >= 0 && tgid && i < ARRAY_SIZE(names); i++) {
+		struct bpf_program *prog = hooks_program(s->hooks, names[i]);
+
+		if (prog) /* the process may be gone */
+			proc_snapshot_read(prog, tgid, NULL, reread_record, &to, NULL);
+	}
+	return ret;
 }
 
 static int proc_snapshot(struct probe *p, struct err *err)
@@ -300,8 +332,12 @@ static int proc_control(struct probe *p, const struct sonde_rec *r)
 
 static int proc_tick(struct probe *p, uint64_t now_ns)
 {
-	proc_container_tick(((struct proc_state *)p->state)->containers, now_ns);
-	return drain_mappings(p, now_ns - MIN(now_ns, QUIET_NS));
+	struct proc_state *s = p->state;
+	int r;
+
+	proc_container_tick(s->containers, now_ns);
+	r = drain_mappings(p, now_ns - MIN(now_ns, QUIET_NS));
+	return r >= 0 && s->mmaps ? proc_mmap_report(s->mmaps, inject_over, p) : r;
 }
 
 static void proc_detach(struct probe *p)
@@ -364,7 +400,7 @@ static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	}
 	hooks_free(hooks);
 	cgroup_names_close(cgroups);
-	r = proc_mmap_open(probe_env_n_cpus(env), &mmaps, &err);
+	r = proc_mmap_open(probe_env_n_cpus(env), NULL, &mmaps, &err);
 	report(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
 	proc_mmap_close(mmaps);
 	return 0;

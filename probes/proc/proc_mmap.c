@@ -2,6 +2,9 @@
 /*
  * Reading PERF_RECORD_MMAP2 (layout: perf_event_open(2), include/uapi/linux/perf_event.h). The events count
  * nothing (PERF_COUNT_SW_DUMMY): they only carry the notices that the kernel writes at mmap().
+ *
+ * A ring that is a quarter full is emptied into a queue, where its records wait for their turn in the stream. The
+ * number of mappings per process is limited, so that a loop of mmap() and munmap() takes no room from others.
  */
 #include "probes/proc/proc_mmap.h"
 
@@ -11,50 +14,75 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/map.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "loop/loop.h"
 #include "probes/proc/proc_wire.h"
 
-#define RING_BYTES (256u << 10)	/* about 2,000 mappings between two drains of one CPU */
+#define RING_BYTES (512u << 10)	/* about 4,000 mappings between two drains of one CPU */
+#define RINGS_BYTES (32u << 20)	/* more CPUs get smaller rings */
 #define RECORD_BYTES 65536	/* a perf record's size is 16 bits */
 #define FORMAT_LOST (1u << 4)	/* PERF_FORMAT_LOST of Linux 6.0; older headers lack it */
 #define TRAILER_BYTES 24	/* pid, tid, time, cpu at the end of each (sample_id_all) */
+
+/* Per second: PROC_MMAP_LIMIT of a process, more than a program loads; of all processes together by CPU. */
+#define LIMIT_NS NS_PER_S
+#define LIMIT_PER_CPU 8192u
+#define OVER_MOST 16		/* processes over the limit that are named */
+
+union record {
+	struct proc_mmap_rec rec;
+	struct sonde_lost_rec lost;
+	uint8_t bytes[sizeof(struct proc_mmap_rec) + PROC_PATH_BYTES];
+};
 
 struct mmap_ring {
 	int fd;
 	uint32_t cpu;
 	uint64_t lost;		/* reported by PERF_RECORD_LOST so far */
 	struct perf_event_mmap_page *page;	/* mapped, followed by the data */
+	struct loop_source *io;	/* NULL = no loop waits for it */
+	struct buf queue;	/* records that wait for their turn, 8-byte aligned */
+	size_t head;		/* offset of the first one */
 };
+
+struct over { uint32_t tgid; uint64_t n; };
 
 struct mmap_watch {
 	struct mmap_ring *rings;	/* owned */
 	size_t n, map_bytes;
+	uint32_t ring_bytes;		/* of a ring's data */
+	/* lint-ok(tables): of one second, without identity */
+	struct map counts;		/* uint32_t tgid -> uint32_t mappings since since_ns */
+	uint64_t since_ns;
+	uint32_t all, all_most;		/* mappings since since_ns, and the most */
+	struct over over[OVER_MOST];	/* left out since the last report; the first: of all other processes */
 	uint8_t record[RECORD_BYTES];	/* a record torn at the ring's end */
-	union {
-		struct proc_mmap_rec rec;
-		struct sonde_lost_rec lost;
-		uint8_t bytes[sizeof(struct proc_mmap_rec) + PROC_PATH_BYTES];
-	} out;
+	union record out;
 };
 
 DEFINE_CLEANUP(struct mmap_watch *, proc_mmap_close)
 
-static int open_event(uint32_t cpu, bool build_id, uint64_t read_format)
+static int open_event(const struct mmap_watch *w, uint32_t cpu, bool build_id, uint64_t read_format)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU, .sample_id_all = 1,
 		.mmap = 1, .mmap2 = 1, .build_id = build_id, .use_clockid = 1, .clockid = CLOCK_BOOTTIME,
-		.watermark = 1, .wakeup_watermark = RING_BYTES / 2, .sample_period = 1, .read_format = read_format,
+		.watermark = 1, .wakeup_watermark = w->ring_bytes / 4, .sample_period = 1, .read_format = read_format,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -62,21 +90,27 @@ static int open_event(uint32_t cpu, bool build_id, uint64_t read_format)
 }
 
 /* Build ids came with 5.12, the number of lost records with 6.0. */
-static int open_event_any(uint32_t cpu)
+static int open_event_any(const struct mmap_watch *w, uint32_t cpu)
 {
-	int fd = open_event(cpu, true, FORMAT_LOST);
+	int fd = open_event(w, cpu, true, FORMAT_LOST);
 
 	if (fd == -EINVAL)
-		fd = open_event(cpu, true, 0);
-	return fd == -EINVAL ? open_event(cpu, false, 0) : fd;
+		fd = open_event(w, cpu, true, 0);
+	return fd == -EINVAL ? open_event(w, cpu, false, 0) : fd;
 }
 
-static int add_ring(struct mmap_watch *w, uint32_t cpu, struct err *err)
+static int on_quarter_full(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	proc_mmap_next(ctx);
+	return 0;
+}
+
+static int add_ring(struct mmap_watch *w, uint32_t cpu, struct loop *loop, struct err *err)
 {
 	struct mmap_ring *ring = &w->rings[w->n];
 	void *page;
 
-	ring->fd = open_event_any(cpu);
+	ring->fd = open_event_any(w, cpu);
 	if (ring->fd == -ENODEV) /* offline */
 		return 0;
 	if (ring->fd < 0)
@@ -90,22 +124,30 @@ static int add_ring(struct mmap_watch *w, uint32_t cpu, struct err *err)
 	ring->page = page;
 	ring->cpu = cpu;
 	w->n++;
+	/* if it fails, the ring waits for the next record of another kind; edge-triggered, as EPOLLHUP would repeat */
+	if (loop && loop_add_io(loop, ring->fd, EPOLLIN | EPOLLET, on_quarter_full, w, &ring->io) == 0)
+		loop_name(ring->io, "mappings");
 	return 0;
 }
 
-int proc_mmap_open(unsigned n_cpus, struct mmap_watch **ret, struct err *err)
+int proc_mmap_open(unsigned n_cpus, struct loop *loop, struct mmap_watch **ret, struct err *err)
 {
 	_cleanup_(proc_mmap_closep) struct mmap_watch *w = calloc(1, sizeof(*w));
 	int r = 0;
 
 	if (!w)
 		return err_errno(err, -ENOMEM, "cannot watch executable mappings");
-	w->map_bytes = (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES;
+	map_init(&w->counts, sizeof(uint32_t), sizeof(uint32_t));
+	w->all_most = MAX(n_cpus, 2u) * LIMIT_PER_CPU;
+	w->ring_bytes = RING_BYTES;
+	while ((uint64_t)w->ring_bytes * n_cpus > RINGS_BYTES && w->ring_bytes > RING_BYTES / 4)
+		w->ring_bytes /= 2;
+	w->map_bytes = (size_t)sysconf(_SC_PAGESIZE) + w->ring_bytes;
 	w->rings = calloc(n_cpus, sizeof(*w->rings));
 	if (!w->rings)
 		return err_errno(err, -ENOMEM, "cannot watch executable mappings");
 	for (uint32_t cpu = 0; r >= 0 && cpu < n_cpus; cpu++)
-		r = add_ring(w, cpu, err);
+		r = add_ring(w, cpu, loop, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(w);
@@ -117,9 +159,12 @@ void proc_mmap_close(struct mmap_watch *w)
 	if (!w)
 		return;
 	for (size_t i = 0; i < w->n; i++) {
+		loop_remove(w->rings[i].io);
 		munmap(w->rings[i].page, w->map_bytes);
 		close(w->rings[i].fd);
+		buf_fini(&w->rings[i].queue);
 	}
+	map_fini(&w->counts);
 	free(w->rings);
 	free(w);
 }
@@ -203,13 +248,13 @@ static size_t convert(struct mmap_watch *w, const uint8_t *data, size_t len)
 /* The record at position @pos of the ring, in one piece; its length, or 0 when it cannot be one. */
 static size_t record_at(struct mmap_watch *w, const uint8_t *data, uint64_t pos, uint64_t left, const uint8_t **ret)
 {
-	size_t off = pos % RING_BYTES, first;
+	size_t off = pos % w->ring_bytes, first;
 	const struct perf_event_header *h = (const void *)(data + off); /* 8-byte aligned, never torn itself */
 	size_t len = h->size;
 
 	if (len < sizeof(*h) || len > left)
 		return 0;
-	first = MIN(len, RING_BYTES - off);
+	first = MIN(len, w->ring_bytes - off);
 	*ret = data + off;
 	if (first < len) {
 		memcpy(w->record, data + off, first);
@@ -219,11 +264,11 @@ static size_t record_at(struct mmap_watch *w, const uint8_t *data, uint64_t pos,
 	return len;
 }
 
-/* The oldest record of @ring and its time; false if there is none. Skips records that stay torn. */
+/* The oldest record in the kernel's ring and its time; false if there is none. Skips records that stay torn. */
 static bool oldest(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t **ret, size_t *ret_len,
 		   uint64_t *ret_time_ns)
 {
-	const uint8_t *data = (const uint8_t *)ring->page + (w->map_bytes - RING_BYTES);
+	const uint8_t *data = (const uint8_t *)ring->page + (w->map_bytes - w->ring_bytes);
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), tail = ring->page->data_tail;
 	struct sonde_rec hdr = { 0 };
 
@@ -239,34 +284,115 @@ static bool oldest(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t *
 	return true;
 }
 
-uint64_t proc_mmap_next(struct mmap_watch *w)
-{
-	uint64_t next = UINT64_MAX, time_ns;
-	const uint8_t *rec;
-	size_t len;
+/* ---- limit ---- */
 
-	for (size_t i = 0; i < w->n; i++)
-		if (oldest(w, &w->rings[i], &rec, &len, &time_ns))
-			next = MIN(next, time_ns);
-	return next;
+static void leave_out(struct mmap_watch *w, uint32_t tgid)
+{
+	struct over *o = w->over;
+
+	for (unsigned i = 1; i < OVER_MOST && tgid; i++)
+		if (!w->over[i].n || w->over[i].tgid == tgid) {
+			o = &w->over[i];
+			o->tgid = tgid;
+			break;
+		}
+	o->n++;
 }
 
-static int drain_ring(struct mmap_watch *w, struct mmap_ring *ring, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
+/* Is the mapping @data over the limit of its process, or of all? */
+static bool is_over(struct mmap_watch *w, const uint8_t *data, size_t len, uint64_t time_ns)
+{
+	struct cursor c = cur_init(data, len);
+	struct perf_event_header h;
+	uint32_t tgid, *n;
+
+	cur_copy(&c, &h, sizeof(h));
+	tgid = cur_u32(&c);
+	if (h.type != PERF_RECORD_MMAP2 || !cur_ok(&c))
+		return false;
+	if (time_ns >= w->since_ns + LIMIT_NS) {
+		map_clear(&w->counts);
+		w->since_ns = time_ns;
+		w->all = 0;
+	}
+	n = map_add(&w->counts, &tgid, NULL);
+	if (n && *n < PROC_MMAP_LIMIT && w->all < w->all_most) {
+		(*n)++;
+		w->all++;
+		return false;
+	}
+	leave_out(w, n && *n >= PROC_MMAP_LIMIT ? tgid : 0);
+	return true;
+}
+
+/* ---- queues ---- */
+
+static void take_record(struct mmap_watch *w, struct mmap_ring *ring, const uint8_t *data, size_t len)
+{
+	size_t out = convert(w, data, len);
+
+	if (!out)
+		return;
+	if (w->out.rec.hdr.type == SONDE_EV_LOST)
+		ring->lost += w->out.lost.count;
+	w->out.rec.hdr.len = (uint32_t)out;
+	if (buf_reserve(&ring->queue, ROUND_UP(out, 8))) {
+		buf_add(&ring->queue, &w->out, out);
+		buf_align(&ring->queue, 8);
+		return;
+	}
+	ring->queue.error = 0;
+	leave_out(w, 0);
+}
+
+/* Empties the kernel's ring. */
+static void take(struct mmap_watch *w, struct mmap_ring *ring)
 {
 	uint64_t time_ns;
 	const uint8_t *rec;
-	size_t len, out;
+	size_t len;
+
+	buf_consume(&ring->queue, ring->head);
+	ring->head = 0;
+	while (oldest(w, ring, &rec, &len, &time_ns)) {
+		if (!is_over(w, rec, len, time_ns))
+			take_record(w, ring, rec, len);
+		__atomic_store_n(&ring->page->data_tail, ring->page->data_tail + len, __ATOMIC_RELEASE);
+	}
+}
+
+static const struct sonde_rec *first(const struct mmap_ring *ring)
+{
+	return ring->head < ring->queue.len ? (const void *)(ring->queue.data + ring->head) : NULL;
+}
+
+uint64_t proc_mmap_next(struct mmap_watch *w)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct sonde_rec *r;
+
+		take(w, &w->rings[i]);
+		r = first(&w->rings[i]);
+		next = r ? MIN(next, r->ts_ns) : next;
+	}
+	return next;
+}
+
+static int drain_ring(struct mmap_ring *ring, uint64_t until_ns, mmap_watch_fn fn, void *ctx)
+{
+	const struct sonde_rec *next;
+	union record one;
 	int r = 0, n = 0;
 
-	while (r >= 0 && oldest(w, ring, &rec, &len, &time_ns) && time_ns <= until_ns) {
-		out = convert(w, rec, len);
-		if (out && w->out.rec.hdr.type == SONDE_EV_LOST)
-			ring->lost += w->out.lost.count;
-		if (out) {
-			r = fn(ctx, &w->out.rec.hdr, out);
-			n++;
-		}
-		__atomic_store_n(&ring->page->data_tail, ring->page->data_tail + len, __ATOMIC_RELEASE);
+	while (r >= 0 && (next = first(ring)) && next->ts_ns <= until_ns) {
+		size_t len = next->len;
+
+		memcpy(&one, next, len); /* more may be taken in the meantime */
+		ring->head += ROUND_UP(len, 8);
+		r = fn(ctx, &one.rec.hdr, len);
+		n++;
 	}
 	return r < 0 ? r : n;
 }
@@ -276,13 +402,42 @@ int proc_mmap_drain(struct mmap_watch *w, uint64_t until_ns, mmap_watch_fn fn, v
 	int n = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
-		int r = drain_ring(w, &w->rings[i], until_ns, fn, ctx);
+		int r;
 
+		take(w, &w->rings[i]);
+		r = drain_ring(&w->rings[i], until_ns, fn, ctx);
 		if (r < 0)
 			return r;
 		n += r;
 	}
 	return n;
+}
+
+/* ---- losses ---- */
+
+static int report(uint32_t cpu, uint32_t cause, uint64_t count, uint32_t tgid, mmap_watch_fn fn, void *ctx)
+{
+	struct sonde_lost_rec l = {
+		.hdr = { .type = SONDE_EV_LOST, .cpu = (uint16_t)cpu, .tgid = tgid }, .cause = cause, .count = count,
+	};
+
+	return fn(ctx, &l.hdr, sizeof(l));
+}
+
+int proc_mmap_report(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
+{
+	int r = 0, n = 0;
+
+	for (unsigned i = 0; r >= 0 && i < OVER_MOST; i++) {
+		const struct over o = w->over[i];
+
+		if (!o.n)
+			continue;
+		w->over[i] = (struct over){ 0 };
+		r = report(0, SONDE_LOST_MAPPING_LIMIT, o.n, o.tgid, fn, ctx);
+		n++;
+	}
+	return r < 0 ? r : n;
 }
 
 /* Records lost since the start; kernels before 6.0 answer with the event's value alone. */
@@ -298,22 +453,19 @@ static bool read_lost(const struct mmap_ring *ring, uint64_t *ret)
 
 int proc_mmap_finish(struct mmap_watch *w, mmap_watch_fn fn, void *ctx)
 {
-	int ret = proc_mmap_drain(w, UINT64_MAX, fn, ctx);
+	int ret = proc_mmap_drain(w, UINT64_MAX, fn, ctx), r;
 
 	for (size_t i = 0; ret >= 0 && i < w->n; i++) {
 		struct mmap_ring *ring = &w->rings[i];
-		uint64_t lost;
-		int r;
+		uint64_t lost, more;
 
 		if (!read_lost(ring, &lost) || lost <= ring->lost)
 			continue;
-		w->out.lost = (struct sonde_lost_rec){
-			.hdr = { .type = SONDE_EV_LOST, .cpu = (uint16_t)ring->cpu },
-			.cause = SONDE_LOST_MAPPING, .count = lost - ring->lost,
-		};
+		more = lost - ring->lost;
 		ring->lost = lost;
-		r = fn(ctx, &w->out.rec.hdr, sizeof(w->out.lost));
+		r = report(ring->cpu, SONDE_LOST_MAPPING, more, 0, fn, ctx);
 		ret = r < 0 ? r : ret + 1;
 	}
-	return ret;
+	r = ret < 0 ? ret : proc_mmap_report(w, fn, ctx);
+	return r < 0 ? r : ret + r;
 }

@@ -96,10 +96,12 @@ static int give_all(struct buf *b, const char *proc_dir, snapshot_fn fn, void *c
 	return n;
 }
 
-int proc_snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx,
+int proc_snapshot_read(const struct bpf_program *prog, uint32_t tgid, const char *proc_dir, snapshot_fn fn, void *ctx,
 		       struct err *err)
 {
-	_cleanup_(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, NULL);
+	union bpf_iter_link_info only = { .task.pid = tgid };
+	LIBBPF_OPTS(bpf_iter_attach_opts, opts, .link_info = &only, .link_info_len = sizeof(only));
+	_cleanup_(bpf_link__destroyp) struct bpf_link *link = bpf_program__attach_iter(prog, tgid ? &opts : NULL);
 	_cleanup_(cleanup_buf) struct buf b = { 0 };
 	_cleanup_close_ int fd = -1;
 	int n = 0, r;

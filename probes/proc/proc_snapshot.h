@@ -6,6 +6,7 @@
 #define PROC_SNAPSHOT_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct bpf_program;
 struct err;
@@ -15,10 +16,11 @@ struct sonde_rec;
 typedef int (*snapshot_fn)(void *ctx, struct sonde_rec *r, size_t len);
 
 /*
- * Runs @prog over everything it iterates and hands its records to @fn. @proc_dir: where to take the command
- * lines from that the iterator left out ("/proc"), NULL = it gives them. Returns the number of records.
+ * Runs @prog over everything it iterates, or over process @tgid alone (Linux 6.1), and hands its records to @fn.
+ * @proc_dir: where to take the command lines from that the iterator left out ("/proc"), NULL = it gives them. Returns
+ * the number of records.
  */
-int proc_snapshot_read(const struct bpf_program *prog, const char *proc_dir, snapshot_fn fn, void *ctx,
+int proc_snapshot_read(const struct bpf_program *prog, uint32_t tgid, const char *proc_dir, snapshot_fn fn, void *ctx,
 		       struct err *err);
 
 #endif

@@ -24,7 +24,7 @@ static const struct xlat_val lost_cause_vals[] = {
 	{ SONDE_LOST_MAP_FULL, "map_full" }, { SONDE_LOST_COPY, "copy" }, { SONDE_LOST_DECODE, "decode" },
 	{ SONDE_LOST_MEMORY, "memory" }, { SONDE_LOST_QUEUE, "queue" }, { SONDE_LOST_SINK, "sink" },
 	{ SONDE_LOST_NOT_ATTACHED, "not_attached" }, { SONDE_LOST_MAPPING, "mapping" },
-	{ SONDE_LOST_NAMES, "names" },
+	{ SONDE_LOST_NAMES, "names" }, { SONDE_LOST_MAPPING_LIMIT, "mapping_limit" },
 };
 _Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
 const struct xlat lost_cause_xlat = {
@@ -108,6 +108,7 @@ static const struct field ledger_fields[] = {
 	LOST_BY(SONDE_LOST_NOT_ATTACHED, "not_attached"),
 	LOST_BY(SONDE_LOST_MAPPING, "mapping"),
 	LOST_BY(SONDE_LOST_NAMES, "names"),
+	LOST_BY(SONDE_LOST_MAPPING_LIMIT, "mapping_limit"),
 };
 _Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
 static const struct event_desc ledger_desc = {
@@ -131,13 +132,15 @@ static const char *const lost_whys[] = {
 	[SONDE_LOST_SINK] = "the output did not accept them",
 	[SONDE_LOST_NOT_ATTACHED] = "the program ran before sonde was attached to it; --prefetch FILE helps",
 	[SONDE_LOST_MAPPING] = "executable mappings, whose stacks have no names",
+	[SONDE_LOST_MAPPING_LIMIT] = "executable mappings beyond the limit of their process",
 	[SONDE_LOST_NAMES] = "names of stacks, whose files could not be read",
 };
 _Static_assert(ARRAY_SIZE(lost_whys) == SONDE_LOST__MAX, "every cause has a sentence");
 
 bool core_lost_is_apart(uint32_t cause)
 {
-	return cause == SONDE_LOST_NOT_ATTACHED || cause == SONDE_LOST_MAPPING || cause == SONDE_LOST_NAMES;
+	return cause == SONDE_LOST_NOT_ATTACHED || cause == SONDE_LOST_MAPPING || cause == SONDE_LOST_NAMES ||
+	       cause == SONDE_LOST_MAPPING_LIMIT;
 }
 
 const char *core_lost_why(uint32_t cause)

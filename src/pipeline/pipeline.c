@@ -282,7 +282,10 @@ static void run_start(void *ctx)
 	s->result = pipeline_probes_start(s->p, s->err);
 }
 
-/* The loop runs while the job does. A stop cancels the job, which is not an error. */
+/*
+ * The loop runs while the job does. Until the rings may be read, life-cycle records wait beside them. A stop cancels the
+ * job, which is not an error.
+ */
 static int start_aside(struct pipeline *p, struct err *err)
 {
 	struct start s = { .p = p, .err = err };
@@ -294,6 +297,8 @@ static int start_aside(struct pipeline *p, struct err *err)
 		r = loop_once(p->loop, START_ROUND_MS);
 		if (r >= 0 && p->draining)
 			r = pipeline_rings_read(p);
+		else
+			ring_reader_stash(probe_env_reader(p->env));
 	}
 	if (job.state != COOP_IDLE)
 		coop_stop(p->coop);

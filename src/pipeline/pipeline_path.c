@@ -67,7 +67,7 @@ static void doubt_owners(struct pipeline *p, const struct event *ev)
 	const struct core_lost *l = ev->body;
 
 	if (ev->desc->type == SONDE_EV_LOST && !ev->instance && l->cause != SONDE_LOST_MAPPING &&
-	    l->cause != SONDE_LOST_NAMES)
+	    l->cause != SONDE_LOST_MAPPING_LIMIT && l->cause != SONDE_LOST_NAMES)
 		state_lost(p->state, ev->ts_ns);
 }
 

@@ -166,10 +166,11 @@ static void close_ledger(struct pipeline *p)
 	}
 }
 
+/* proc last: packets, samples and calls have processes as long as others see them. */
 static void finish_live(struct pipeline *p)
 {
 	coop_stop(p->coop);
-	for (size_t i = 0; i < p->n_probes; i++)
+	for (size_t i = p->n_probes; i-- > 0;)
 		if (p->probes[i].attached && p->probes[i].ops->detach)
 			p->probes[i].ops->detach(&p->probes[i]);
 	drain_rest(p);

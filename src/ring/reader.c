@@ -377,8 +377,7 @@ static int run_top(struct ring_reader *rr, uint64_t until_ns, unsigned max, ring
 	return ret;
 }
 
-/* Empties the kernel's rings that must not lose records, during a long batch. */
-static void take_stashes(struct ring_reader *rr)
+void ring_reader_stash(struct ring_reader *rr)
 {
 	for (size_t i = 0; i < rr->rings.len; i++)
 		if (rr->rings.items[i]->stash)
@@ -394,7 +393,7 @@ static int drain_merged(struct ring_reader *rr, uint64_t end_ns, unsigned max, r
 
 	while (rr->n_heap && rr->heap[0].time_ns <= horizon_ns && *ret_n < max && ret >= 0) {
 		if (*ret_n >= turn) {
-			take_stashes(rr);
+			ring_reader_stash(rr);
 			turn = *ret_n + every;
 		}
 		ret = run_top(rr, horizon_ns, MIN(max, turn), fn, ctx, ret_n);

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Owners of packets: the process that uses the socket. Programs print the truth: port of the peer and their pid."""
+import json
+
 import pytest
+
+import helpers
 
 PREFORK = """
 import os, socket
@@ -384,3 +388,34 @@ for family, to in ((socket.AF_INET, "{link.b_ip}"), (socket.AF_INET6, "{link.b_i
     running.wait_for(lambda ev: ev["type"] == "net.trace" and ":" in ev["conn"]["dst"])
     receivers = {ev["conn"]["dst"]: ends_of(ev)[1][0] for ev in running.finish() if ev["type"] == "net.trace"}
     assert receivers == {link.b_ip: None, link.b_ip6: pid}
+
+
+ONE_LINE_EACH = """
+import socket
+s = socket.create_server(("127.0.0.1", 5206), backlog=128)
+print("ready", flush=True)
+while True:
+    c, _ = s.accept()
+    c.send(b"x\\n")
+    c.close()
+"""
+SHORT_CLIENTS = "while :; do bash -c 'exec 3<>/dev/tcp/127.0.0.1/5206; read <&3'; done"
+
+
+@pytest.mark.parametrize("end", ["SIGINT", "--duration"])
+def test_packets_up_to_the_end_have_processes(netns, sonde, tmp_path, end):
+    """Clients that live for a moment, while sonde ends: what it still sees of them has their names."""
+    ns, recording = netns(), str(tmp_path / "last.rec")
+    assert ns.python_popen(ONE_LINE_EACH).stdout.readline() == "ready\n"
+    ns.popen("bash", "-c", SHORT_CLIENTS)
+    for _ in range(3):
+        running = sonde("monitor", "--json", "-o", f"rec:{recording}", "--where", "evt.type=trace", "tcp port 5206",
+                        *(["--duration", "1s"] if end == "--duration" else []), netns=ns)
+        running.wait_for(lambda ev: ev["type"] == "net.trace", count=50)
+        if end == "--duration":
+            running.child.wait(helpers.READY_S)
+        live = running.finish(status=0 if end == "--duration" else None)
+        replay = helpers.sh(helpers.BINARY, "monitor", "--json", "-r", recording, timeout=30).stdout.splitlines()
+        for events in live, [json.loads(line) for line in replay]:
+            packets = [ev for ev in events if ev["type"] == "net.trace"]
+            assert len(packets) >= 50 and not [ev for ev in packets if not ev.get("proc", {}).get("name")]

@@ -49,6 +49,24 @@ static void test_takes_what_waits(void **state)
 	check_order(f);
 }
 
+/* Nothing is read yet, as while probes start: the records wait in the stash, and the first batch has all of them. */
+static void test_takes_before_the_first_batch(void **state)
+{
+	struct bpf_fixture *f = *state;
+	unsigned put = 0, room = RING_BYTES / 24;
+
+	bpf_put(&f->m[0], 16, 1, 1);
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < room; i++)
+			put += bpf_put(&f->m[1], 16, 1000 + put, 2);
+		ring_reader_stash(f->rr);
+		assert_true(f->m[1].cons == f->m[1].prod);
+	}
+	assert_int_equal(put, 3 * room);
+	assert_int_equal(ring_reader_drain(f->rr, 0, collect, &f->log), 1 + put);
+	check_order(f);
+}
+
 /* Without room the record waits in the ring, and no later record passes it. */
 static void test_room_ends(void **state)
 {
@@ -164,6 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_takes_what_waits, setup, bpf_teardown),
+		cmocka_unit_test_setup_teardown(test_takes_before_the_first_batch, setup, bpf_teardown),
 		cmocka_unit_test_setup_teardown(test_room_ends, setup, bpf_teardown),
 		cmocka_unit_test_setup_teardown(test_busy_holds, setup, bpf_teardown),
 		cmocka_unit_test_setup_teardown(test_damage, setup, bpf_teardown),

@@ -78,6 +78,9 @@ static void say_names(const struct sonde_ledger *sum)
 	if (sum->lost[SONDE_LOST_MAPPING])
 		log_warn("executable mappings lost: %llu; their stacks have no names",
 			 (unsigned long long)sum->lost[SONDE_LOST_MAPPING]);
+	if (sum->lost[SONDE_LOST_MAPPING_LIMIT])
+		log_warn("executable mappings over the limit of a process: %llu; its newest code may have no names",
+			 (unsigned long long)sum->lost[SONDE_LOST_MAPPING_LIMIT]);
 	if (sum->lost[SONDE_LOST_NAMES])
 		log_warn("the recording lacks %llu names of stacks: their files could not be read",
 			 (unsigned long long)sum->lost[SONDE_LOST_NAMES]);
