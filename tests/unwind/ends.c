@@ -97,6 +97,7 @@ static int injected(void *ctx, const struct sonde_rec *r)
 static void complain(void *ctx, unsigned instance, const char *hook, const struct err *err)
 {
 	(void)ctx;
+	(void)instance;
 	fprintf(stderr, "%s: %s\n", hook, err->msg);
 }
 
