@@ -79,8 +79,8 @@ struct run_conf {
 	unsigned string_bytes;	  /* see struct line_opts */
 	struct opt_u32v trees;	  /* these processes and their descendants; only with run_ops.why_local */
 	/*
-	 * The format of -w in a dialect, where suffixes mean nothing: the number of a rotated file comes last. NULL = the
-	 * suffix names the format, and stays last.
+	 * The format of -w in a dialect, where suffixes mean nothing: the number of a rotated file comes last.
+	 * NULL = the suffix names the format, and stays last.
 	 */
 	const char *write_format;
 	bool rotate_like_tcpdump; /* this and the next two: see struct sink_rotation */
