@@ -200,7 +200,7 @@ static void add_silence(const struct run_end *c, const struct sonde_ledger *l, s
 	if (*of && l->filtered) {
 		buf_add_str(out, ", ");
 		closing_add_number(out, l->filtered);
-		buf_add_str(out, " of other processes");
+		buf_printf(out, " other %s%s", c->spec->unit, l->filtered == 1 ? "" : "s");
 	}
 	if (others)
 		buf_printf(out, "; only other network namespaces had traffic (%u seen)", others);
