@@ -180,7 +180,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 	add_examples(cmd->examples, detail == OPT_ALL ? SIZE_MAX : EXAMPLES_SHORT, &b);
 	opt_help(sets, (size_t)n, detail, &b);
 	if (detail == OPT_SHORT && n > 1 && sets[n - 1].global)
-		buf_printf(&b, "\nsonde %s --help all explains them, sonde help options lists global options.\n",
+		buf_printf(&b, "\nsonde %s --help all explains them; sonde help options: global options.\n",
 			   cmd->name);
 	cmd_free_sets(sets, n);
 	return put(&b, out);
