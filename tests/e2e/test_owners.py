@@ -344,8 +344,8 @@ for _ in range({n}):
 @pytest.mark.parametrize("proto, kind", [("udp", "SOCK_DGRAM"), ("tcp", "SOCK_STREAM")])
 def test_first_packets_to_a_group_belong_to_the_chosen_socket(link, traces, proto, kind, family):
     """
-    SO_REUSEPORT: no answer has gone out when the first packet comes, and no process has accepted. IPv6 sockets without
-    an address get packets of IPv4 too.
+    SO_REUSEPORT: no answer has gone out when the first packet comes, and no process has accepted. IPv6 sockets
+    without an address get packets of IPv4 too.
     """
     running = traces("--netns", link.b.name, f"{proto} port 5205")
     address = link.b_ip if family == "AF_INET" else "::"

@@ -11,7 +11,7 @@ import pytest
 from gocalls import gotree
 from helpers import wait_until
 
-RUNS = int(os.environ.get("SONDE_RUNS", "100"))      # of etcdctl at each distance
+RUNS = int(os.environ.get("SONDE_RUNS", "25"))      # of etcdctl at each distance
 DISTANCES_S = [float(word) for word in os.environ.get("SONDE_DISTANCES", "0").split()]
 URL = "http://127.0.0.1:2379"
 PUT, WATCH = "/etcdserverpb.KV/Put", "/etcdserverpb.Watch/Watch"
