@@ -76,6 +76,7 @@ static __noinline int frames_keep(struct call_room *room, __u32 n)
 		return 0;
 	if (n > CALL_HEAD_MAX - kept)
 		n = CALL_HEAD_MAX - kept;
+	barrier_var(n);		/* the verifier (6.1) must see the bound beside its use */
 	if (n > CALL_HEAD_MAX || bpf_probe_read_user(room->bytes + kept, n, (void *)w->addr))
 		return 0;
 	w->kept = kept + n;
@@ -106,6 +107,7 @@ static __always_inline __u32 frame_head(struct call_room *room, struct call_fram
 
 	if (n > FRAME_HEADER - have)
 		n = FRAME_HEADER - have;
+	barrier_var(n);
 	if (n > FRAME_HEADER || bpf_probe_read_user(b, n, (void *)room->walk.addr))
 		return 0;
 	n = frames_keep(room, n);
