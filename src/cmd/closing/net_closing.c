@@ -121,7 +121,10 @@ static void put_file(struct buf *b, const struct net_closing *c)
 /* "2,917 packets, 12 drops in 41 s; 0 lost" */
 static void put_seen(struct buf *b, const struct net_closing *c)
 {
-	closing_add_count(b, c->packets, "packet");
+	if (c->no_packets)
+		buf_add_str(b, "no packets watched");
+	else
+		closing_add_count(b, c->packets, "packet");
 	if (c->no_drops) {
 		buf_add_str(b, ", no drops watched");
 	} else if (c->drops || !c->captured) {

@@ -11,7 +11,7 @@
 struct net_closing {
 	const struct run_conf *run;
 	const char *file;	/* file of the packets; NULL = none */
-	bool no_drops;		/* none were watched, although they were asked for */
+	bool no_packets, no_drops; /* not watched, although they were asked for */
 	uint64_t packets, bytes, drops, lost;
 	bool captured;		/* packets of a capture file, which does not tell drops */
 	uint64_t refused;	/* connections, shown */
