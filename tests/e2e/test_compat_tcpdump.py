@@ -88,9 +88,12 @@ def captures(tmp_path_factory):
     *((way, *row) for way in WAYS for row in (("made", 0.98), ("traffic", 0.98), ("cut", 0.75))),
     *((way, *row) for way in NAMED for row in (("made", 0.98), ("cut", 0.75)))])
 def test_lines_of_a_capture_are_those_of_tcpdump(captures, way, name, share):
-    """At least these shares are equal, byte by byte; of packets that were cut it matters most that nothing breaks."""
-    theirs = lines(["tcpdump"], *way.split(), "-r", captures[name])
-    ours = lines(SONDE, *way.split(), "-r", captures[name])
+    """At least these shares are equal, byte by byte; of packets that were cut it matters most that nothing breaks.
+    Of those tcpdump 4.99.5 dumps the link's header too, so dumps are not compared.
+    """
+    theirs, ours = (lines(tool, *way.split(), "-r", captures[name]) for tool in (["tcpdump"], SONDE))
+    if name == "cut" and any(" IP  [|ip]" in line for line in theirs):
+        theirs, ours = ([line for line in found if not line.startswith("\t0x")] for found in (theirs, ours))
     wrong = unequal(theirs, ours)
     assert wrong <= (1 - share) * len(theirs), "\n".join(difflib.unified_diff(theirs, ours, lineterm="", n=0))
     assert len(theirs) >= 5
