@@ -15,6 +15,7 @@
 #include "view/view_kept.h"
 
 #define LOSSES_MAX 65536u /* then neighbours are joined */
+#define QUIET_CALLS 2u	  /* without an event between them: the stream is idle, not late */
 
 int ui_memory_init(struct ui_memory *m, size_t max_bytes)
 {
@@ -61,6 +62,10 @@ int ui_memory_until(struct ui_memory *m, uint64_t now_ns)
 {
 	int r = 0;
 
+	m->quiet = m->quiet_since == m->changes ? m->quiet + 1 : 0;
+	m->quiet_since = m->changes;
+	if (m->quiet < QUIET_CALLS)
+		return 0;
 	for (size_t i = 0; r >= 0 && i < m->n_pasts; i++)
 		r = view_history_until(m->pasts[i].history, now_ns);
 	return r;

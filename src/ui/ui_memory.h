@@ -69,6 +69,8 @@ struct ui_memory {
 	int64_t clock_offset_ns;	/* of the last event */
 	uint64_t end_ns;	/* of a recording: 1 ns behind the last event */
 	uint64_t changes;	/* counts whatever an answer may depend on */
+	uint64_t quiet_since;	/* changes at the last ui_memory_until() */
+	unsigned quiet;		/* calls of it without a change before */
 	bool reading;		/* a recording that is not read to its end */
 	int read_permille;	/* of it; -1 = not known */
 };
@@ -79,7 +81,10 @@ void ui_memory_fini(struct ui_memory *m);
 
 /* From here on the past of some views is kept: for a live stream. 0 or -ENOMEM. */
 int ui_memory_keep_past(struct ui_memory *m);
-/* Boot time of the stream: ends intervals that no event ends. 0 or -ENOMEM. */
+/*
+ * Boot time of the stream, each second: ends intervals that no event ends, once nothing came in two of them. While
+ * events come they say the time: a page that gets no CPU time has unread ones of seconds that are over. 0 or -ENOMEM.
+ */
 int ui_memory_until(struct ui_memory *m, uint64_t now_ns);
 /* NULL: the past of this view is not kept. */
 const struct ui_past *ui_memory_past(const struct ui_memory *m, const struct view *v);

@@ -16,13 +16,13 @@ import os, sys
 print(os.getpid(), flush=True)
 for line in sys.stdin:
     for _ in range({CALLS}):
-        os.getppid()
+        os.getsid(0)
     print("done", flush=True)
 """
 
 
 class Work:
-    """A program that makes CALLS calls whenever it is asked to."""
+    """A program that makes CALLS calls whenever it is asked to: of a kind that programs at work hardly make."""
 
     def __init__(self):
         self.child = subprocess.Popen(["/usr/bin/python3", "-c", WORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -52,7 +52,7 @@ def children_of(pid):
 
 def counted(ui, pid):
     rows = ui.get("view/syscalls", q=f"proc.pid={pid}")["rows"]
-    return {r["keys"][0]: r["values"][0] for r in rows}.get("getppid", 0)
+    return {r["keys"][0]: r["values"][0] for r in rows}.get("getsid", 0)
 
 
 def wait_for(ui, pid, n):
@@ -65,7 +65,7 @@ def wait_for(ui, pid, n):
 
 
 def test_a_page_of_its_own_probes():
-    with Ui("--agent=no", "--set", "sys:syscall=getppid") as ui, Work() as work:
+    with Ui("--agent=no", "--set", "sys:syscall=getsid") as ui, Work() as work:
         server = status_of(ui.child.pid)
         assert server["Uid"].split() == ["65534"] * 4 and int(server["CapPrm"], 16) == int(server["CapEff"], 16) == 0
         assert server["Seccomp"] == "2"
@@ -104,7 +104,7 @@ def test_a_connection_that_stays_is_a_talker():
 
 def test_the_past_outlives_its_events():
     """2 MB keep a part of the calls; the table has all of them."""
-    with Ui("--agent=no", "--set", "sys:syscall=getppid", "--memory", "2M") as ui, Work() as work:
+    with Ui("--agent=no", "--set", "sys:syscall=getsid", "--memory", "2M") as ui, Work() as work:
         rounds = 4
         for _ in range(rounds):
             work.run()
@@ -129,7 +129,7 @@ def test_the_past_outlives_its_events():
 
 def test_a_request_beyond_its_time_is_refused():
     """Many checks of many events: status 503 and what helps, while others are answered; it ends with the range."""
-    with Ui("--agent=no", "--set", "sys:syscall=getppid") as ui, Work() as work:
+    with Ui("--agent=no", "--set", "sys:syscall=getsid") as ui, Work() as work:
         for _ in range(40):
             work.run()
         deadline = time.monotonic() + READY_S
@@ -157,7 +157,7 @@ def test_a_request_beyond_its_time_is_refused():
 def test_a_page_of_an_agent(sonde, tmp_path):
     agent = sonde("agent", "--socket-dir", str(tmp_path / "run"))
     sock = str(tmp_path / "run" / "read.sock")
-    with Ui(f"--agent={sock}", "--set", "sys:syscall=getppid") as ui, Work() as work:
+    with Ui(f"--agent={sock}", "--set", "sys:syscall=getsid") as ui, Work() as work:
         work.run()
         wait_for(ui, work.pid, CALLS)
         assert len(json.loads(sh("ip", "-j", "link").stdout)) > 0    # the host goes on

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "event/event.h"
 #include "event/json.h"
 #include "ui/answers/ui_columns.h"
 #include "ui/answers/ui_scan.h"
@@ -20,6 +21,9 @@
 #include "ui/ui_memory.h"
 #include "ui/ui_query.h"
 #include "ui/ui_walls.h"
+#include "view/view.h"
+#include "view/view_history.h"
+#include "view/view_rows.h"
 
 /* ---- a recording that is being read ---- */
 
@@ -49,6 +53,56 @@ static void test_an_answer_says_how_much_was_read(void **state)
 	expect_head(&m, "\"reading\":true,\"read\":0.042}");
 	m.read_permille = 1000;
 	expect_head(&m, "\"read\":1.000}");
+	ui_memory_fini(&m);
+}
+
+/* ---- the past ---- */
+
+#define S 1000000000ull
+
+static void take_call(struct ui_memory *m, uint64_t ts_ns)
+{
+	struct body { char name[8]; } b = { "read" };
+	static const struct field fields[] = { FIELD_ROW(struct body, name, "syscall.name", FIELD_STR, "") };
+	static const struct event_desc call = {
+		.name = "sys.exit", .class = EVENT_DATA, .fields = fields, .n_fields = 1, .body_size = sizeof(b),
+	};
+	const struct event ev = { .desc = &call, .ts_ns = ts_ns, .body = &b, .body_len = sizeof(b) };
+
+	assert_int_equal(ui_memory_take(m, &ev), 0);
+}
+
+static uint64_t calls_of(const struct ui_memory *m, uint64_t second)
+{
+	const struct ui_past *p = ui_memory_past(m, view_find("syscalls"));
+	struct view_rows rows = { 0 };
+	uint64_t n;
+
+	assert_int_equal(view_history_rows(p->history, second * S, (second + 1) * S, &rows), 0);
+	n = rows.len ? rows.items[0].events : 0;
+	view_rows_fini(&rows);
+	return n;
+}
+
+/* A page that got no CPU time reads events of seconds that are over: they count there. */
+static void test_late_events_stay_in_their_second(void **state)
+{
+	struct ui_memory m;
+
+	(void)state;
+	assert_int_equal(ui_memory_init(&m, 1 << 20), 0);
+	assert_int_equal(ui_memory_keep_past(&m), 0);
+	take_call(&m, 10 * S);
+	assert_int_equal(ui_memory_until(&m, 13 * S), 0);
+	assert_int_equal(ui_memory_until(&m, 14 * S), 0);
+	take_call(&m, 10 * S + S / 2);
+	assert_int_equal(ui_memory_until(&m, 15 * S), 0);
+	assert_int_equal(calls_of(&m, 10), 0);	/* it goes on */
+	take_call(&m, 11 * S);
+	assert_int_equal(calls_of(&m, 10), 2);
+	for (uint64_t now = 16; now < 19; now++)
+		assert_int_equal(ui_memory_until(&m, now * S), 0);
+	assert_int_equal(calls_of(&m, 11), 1);	/* idle: the clock ends it */
 	ui_memory_fini(&m);
 }
 
@@ -412,6 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_answer_says_how_much_was_read),
+		cmocka_unit_test(test_late_events_stay_in_their_second),
 		cmocka_unit_test(test_a_query_has_its_parameters),
 		cmocka_unit_test(test_bad_queries_are_refused),
 		cmocka_unit_test(test_an_address_has_the_token),

@@ -83,7 +83,7 @@ function Tree({ view, chosen }: { view: View; chosen: string }) {
   return (
     <div><Failure error={error} />
       <Table caption={`processes, ${plural(data.events, "event")}`}
-        columns={columns} rows={nodes} id={(n) => n.row.id}
+        columns={columns} rows={nodes} id={(n) => n.row.id} sort={view.sort}
         link={(n) => (n.row.other ? null : href({ args: { sel: pid(n) } }))}
         chosen={nodes.find((n) => pid(n) === chosen)?.row.id}
         more={(n) => (n.row.filter === null ? null : ["events", ...view.drill].map((d) => (d === "events" ?

@@ -61,8 +61,9 @@ export function Recordings() {
       <Contents />
       <section aria-label="files">
         <Failure error={error} />
-        {data && <Table caption={data.folder ? `files in ${safe(data.folder)}; sonde ui -r FILE shows one` :
-          "no folder of recordings was given: sonde ui --folder DIR"} columns={known ? COLUMNS : COLUMNS.slice(0, 4)}
+        {data && !data.folder && <p class="empty">no folder of recordings was given: sonde ui --folder DIR</p>}
+        {data && data.folder && <Table caption={`files in ${safe(data.folder)}; sonde ui -r FILE shows one`}
+          columns={known ? COLUMNS : COLUMNS.slice(0, 4)}
           rows={data.files} id={(f) => f.name} empty="no recording in this folder" />}
       </section>
       <h2>why were calls slow in this range?</h2>
