@@ -124,7 +124,9 @@ static int add_ring(struct mmap_watch *w, uint32_t cpu, struct loop *loop, struc
 	ring->page = page;
 	ring->cpu = cpu;
 	w->n++;
-	/* if it fails, the ring waits for the next record of another kind; edge-triggered, as EPOLLHUP would repeat */
+	/*
+	 * If it fails, the ring waits for the next record of another kind. Edge-triggered, as EPOLLHUP would repeat.
+	 */
 	if (loop && loop_add_io(loop, ring->fd, EPOLLIN | EPOLLET, on_quarter_full, w, &ring->io) == 0)
 		loop_name(ring->io, "mappings");
 	return 0;

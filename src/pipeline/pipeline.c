@@ -283,8 +283,8 @@ static void run_start(void *ctx)
 }
 
 /*
- * The loop runs while the job does. Until the rings may be read, life-cycle records wait beside them. A stop cancels the
- * job, which is not an error.
+ * The loop runs while the job does. Until the rings may be read, life-cycle records wait beside them. A stop
+ * cancels the job, which is not an error.
  */
 static int start_aside(struct pipeline *p, struct err *err)
 {

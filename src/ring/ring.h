@@ -109,7 +109,7 @@ int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const 
  */
 int ring_reader_drain(struct ring_reader *rr, unsigned budget, ring_fn fn, void *ctx);
 
-/* Empties the kernel's rings that have a stash (ring_opts.stash_bytes) into it; the next batch delivers its records. */
+/* Empties rings that have a stash (ring_opts.stash_bytes) into it; the next batch delivers its records. */
 void ring_reader_stash(struct ring_reader *rr);
 
 /*

@@ -147,12 +147,12 @@ def test_examples_of_commands_are_accepted(sonde, tmp_path):
 
 
 def test_changelog_has_short_versions():
-    """The newest is unreleased or the version of the build; at most 40 lines each."""
+    """The newest is unreleased or the version of the build; at most 45 lines each."""
     with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as f:
         version = re.search(r"version: '([^']+)'", f.read()).group(1)
     parts = re.split(r"^## ", read("CHANGELOG.md"), flags=re.M)[1:]
     assert re.match(rf"Unreleased\n|{re.escape(version)}, \d{{4}}-\d\d-\d\d\n", parts[0])
-    assert all(len(part.splitlines()) <= 40 for part in parts)
+    assert all(len(part.splitlines()) <= 45 for part in parts)
 
 
 # Time, arrow, point or reason with function, interface, packet, owner, place in its conversation: README and golden

@@ -277,8 +277,8 @@ struct {
 } net_policy_scratch SEC(".maps");
 
 /*
- * Parses the packet into this CPU's scratch memory; 0 as policy_parse_packet(), and without that memory. A function of
- * its own to the verifier: each path through the headers would be followed by each path through the lookups.
+ * Parses the packet into this CPU's scratch memory; 0 as policy_parse_packet(), and without that memory. A function
+ * of its own to the verifier: each path through the headers would be followed by each path through the lookups.
  */
 __noinline int policy_parse(struct __sk_buff *skb, __u32 link)
 {
