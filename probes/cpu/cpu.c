@@ -640,7 +640,7 @@ static void add_paces(const struct probe *p, struct cpu_totals_rec *r)
 }
 
 /* Best effort: a run does not fail because its totals are missing. */
-static void tell_totals(struct probe *p)
+static void emit_totals(struct probe *p)
 {
 	const struct cpu_state *s = p->state;
 	const size_t len = sizeof(struct cpu_totals_rec) + s->reasons.len;
@@ -679,7 +679,7 @@ static void cpu_finish(struct probe *p)
 	if (s->late)
 		cpu_deferred_end(s->late, LATE_NS);
 	if (s->hooks)
-		tell_totals(p);
+		emit_totals(p);
 }
 
 static void cpu_close(struct probe *p)

@@ -469,7 +469,7 @@ static nfds_t poll_set(const struct cpu_loader *l, struct pollfd fds[static WORK
 }
 
 /* Waits for answers and ends of workers, at most @limit_ns, while the loop goes on. */
-static void hear(struct cpu_loader *l, uint64_t limit_ns)
+static void poll_workers(struct cpu_loader *l, uint64_t limit_ns)
 {
 	struct pollfd fds[WORKERS_MAX];
 	struct batch *of[WORKERS_MAX];
@@ -492,7 +492,7 @@ static void hear(struct cpu_loader *l, uint64_t limit_ns)
 static void wait_for(struct cpu_loader *l)
 {
 	while (l->batches[0])
-		hear(l, WAIT_NS);
+		poll_workers(l, WAIT_NS);
 }
 
 static void go_on(struct cpu_loader *l)
@@ -539,7 +539,7 @@ void cpu_load_wait(struct cpu_loader *l, uint64_t limit_ns)
 	const uint64_t end_ns = clock_boot_ns() + limit_ns;
 
 	for (uint64_t now = clock_boot_ns(); l->n && now < end_ns; now = clock_boot_ns()) {
-		hear(l, end_ns - now);
+		poll_workers(l, end_ns - now);
 		start_waiting(l);
 	}
 }

@@ -235,7 +235,7 @@ static void describe(struct file *file, const struct gobin_answer *a)
 		 file->n_sites ? "" : ": no gRPC or HTTP/2 that can be watched");
 }
 
-static void look(struct gohttp2_files *f, struct file *file, int fd)
+static void inspect_file(struct gohttp2_files *f, struct file *file, int fd)
 {
 	struct gobin_answer *a = NULL;
 	struct err err = { 0 };
@@ -295,7 +295,7 @@ static struct file *file_of(struct gohttp2_files *f, int fd)
 	file->module = (uint32_t)f->files.len << 1;
 	f->files.items[f->files.len++] = file;
 	*slot = file;
-	look(f, file, fd);
+	inspect_file(f, file, fd);
 	return file;
 }
 

@@ -181,7 +181,7 @@ static void give_layout(struct proc_go *g, uint32_t tgid, const struct file_key 
 		bpf_map_delete_elem(g->procs_fd, &tgid);
 }
 
-static void look(struct proc_go *g, uint32_t tgid)
+static void inspect_exe(struct proc_go *g, uint32_t tgid)
 {
 	_cleanup_close_ int fd = open_exe(g, tgid);
 	struct file_key key;
@@ -201,7 +201,7 @@ static void look_at_all(struct proc_go *g)
 
 	while (dir && !coop_cancelled(coop) && (e = readdir(dir)))
 		if (str_to_u32(e->d_name, 10, &tgid) == 0) {
-			look(g, tgid);
+			inspect_exe(g, tgid);
 			coop_yield(coop);
 		}
 	if (dir)
@@ -218,7 +218,7 @@ static void run_job(void *ctx)
 		look_at_all(g);
 	g->scan = false;
 	for (size_t i = 0; i < g->queue.len && !coop_cancelled(coop); i++) {
-		look(g, g->queue.items[i]);
+		inspect_exe(g, g->queue.items[i]);
 		coop_yield(coop);
 	}
 	g->queue.len = 0;
@@ -241,7 +241,7 @@ void proc_go_process(struct proc_go *g, uint32_t tgid)
 void proc_go_scan(struct proc_go *g, const uint32_t *pids, size_t n_pids)
 {
 	for (size_t i = 0; i < n_pids; i++)
-		look(g, pids[i]);
+		inspect_exe(g, pids[i]);
 	if (n_pids)
 		return;
 	g->scan = true;

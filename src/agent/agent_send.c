@@ -32,7 +32,7 @@ static enum broadcast_weight weight_of(const struct sonde_rec *r)
 	return !r->instance || r->flags & SONDE_RF_SNAPSHOT ? BROADCAST_STATE : BROADCAST_DATA;
 }
 
-static void look(const void *p, struct broadcast_frame *ret)
+static void describe_frame(const void *p, struct broadcast_frame *ret)
 {
 	struct proto_head h;
 
@@ -87,7 +87,7 @@ static void losing(void *ctx, uint16_t key)
 }
 
 const struct broadcast_ops agent_send_ops = {
-	.align = FRAME_ALIGN, .stable = true, .look = look, .lost = lost_frame, .losing = losing
+	.align = FRAME_ALIGN, .stable = true, .look = describe_frame, .lost = lost_frame, .losing = losing
 };
 
 int agent_send(struct agent_conn *c, const struct buf *frames)

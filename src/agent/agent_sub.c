@@ -110,7 +110,7 @@ void agent_sub_failed(struct agent_conn *c, uint64_t of, const char *hook, const
 	send_failed(c, &words);
 }
 
-static int tell_ready(struct agent_conn *c)
+static int send_ready(struct agent_conn *c)
 {
 	_cleanup_(buf_fini) struct buf words = { 0 }, b = { 0 };
 
@@ -127,7 +127,7 @@ static int send_record(void *ctx, const struct sonde_rec *r)
 }
 
 /* The client receives records from here on. State from before is sent as at the start of a pipeline. */
-static int go(struct agent_conn *c, const struct agent_request *q, struct err *err)
+static int activate(struct agent_conn *c, const struct agent_request *q, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);	/* for reading kernel state */
 	int r;
@@ -146,7 +146,7 @@ static int go(struct agent_conn *c, const struct agent_request *q, struct err *e
 	broadcast_join(c->queue, shared_subscription_log(c->sub.shared));
 	r = tell_failed(c);
 	if (r >= 0)
-		r = tell_ready(c);
+		r = send_ready(c);
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
 	if (r >= 0)
@@ -182,7 +182,7 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 	if (r >= 0)
 		r = agent_inst_get_all(&c->a->insts, &q, &c->sub.mask, err);
 	if (r >= 0)
-		r = go(c, &q, err);
+		r = activate(c, &q, err);
 	if (r >= 0)
 		agent_inst_started(&c->a->insts, c->sub.mask);
 	if (r >= 0)
@@ -226,7 +226,7 @@ struct last_words {
 	size_t n;
 };
 
-static void take_books(struct agent_conn *c, struct last_words *ret)
+static void collect_ledgers(struct agent_conn *c, struct last_words *ret)
 {
 	if (!c->sub.on)
 		return;
@@ -237,7 +237,7 @@ static void take_books(struct agent_conn *c, struct last_words *ret)
 			ledger_of(c, i, &ret->ledgers[ret->n++]);
 }
 
-static int tell_end(struct agent_conn *c, const struct last_words *l, const char *reason)
+static int send_end(struct agent_conn *c, const struct last_words *l, const char *reason)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
@@ -255,9 +255,9 @@ int agent_sub_end(struct agent_conn *c, const char *reason)
 
 	if (c->sub.on)
 		agent_inst_drain(&c->a->insts, c->sub.mask);
-	take_books(c, &last);
+	collect_ledgers(c, &last);
 	agent_sub_drop(c);
-	r = tell_end(c, &last, reason);
+	r = send_end(c, &last, reason);
 	session_ended(c->session);
 	c->heard_ns = clock_boot_ns();
 	agent_send_flush(c);

@@ -500,7 +500,7 @@ static bool may_refuse(const struct run_state *s)
 }
 
 /* Fields from SEC_PARAMS require that section, even if no output writes it. */
-static void tell_needs(struct run_state *s)
+static void declare_needs(struct run_state *s)
 {
 	bool words = filter_also(s->filter) || format_also(s->print);
 	uint32_t outputs = pipeline_needs(s->pipeline);
@@ -582,7 +582,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 		r = add_outputs(s, opts, err);
 	if (r < 0)
 		return r;
-	tell_needs(s);
+	declare_needs(s);
 	return push_filter(s, err);
 }
 

@@ -112,7 +112,7 @@ static bool is_stub(const char *name)
 	return len > 4 && !strcmp(name + len - 4, "@plt");
 }
 
-static int tell_func(struct job *j, struct answer_writer *w, struct resolve_func *f)
+static int answer_func(struct job *j, struct answer_writer *w, struct resolve_func *f)
 {
 	char readable[DEMANGLE_OUT_MAX];
 
@@ -122,7 +122,7 @@ static int tell_func(struct job *j, struct answer_writer *w, struct resolve_func
 }
 
 /* The functions from DWARF; the symbol fills in a missing name or start of the outermost. */
-static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
+static int answer_dwarf_chain(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	const struct dwline_hit *d = &j->lines[i];
 	uint32_t n = (uint32_t)MIN(d->n, (size_t)RESOLVE_INLINED_MAX + 1);
@@ -139,7 +139,7 @@ static int tell_chain(struct job *j, struct answer_writer *w, uint32_t i)
 			f.start = j->hits[i].start;
 		}
 		any |= from->line != 0;
-		r = tell_func(j, w, &f);
+		r = answer_func(j, w, &f);
 		if (r < 0)
 			return r;
 	}
@@ -163,7 +163,7 @@ static bool ask_go(const struct job *j, uint64_t addr, struct resolve_func *f)
 }
 
 /* The same from gopclntab. 0 functions if the address is not in Go code. */
-static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
+static int answer_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	struct goframe frames[RESOLVE_INLINED_MAX + 1];
 	struct gofunc go;
@@ -180,22 +180,22 @@ static int tell_go_chain(struct job *j, struct answer_writer *w, uint32_t i)
 			f.raw = j->hits[i].name ? j->hits[i].name : go.name;
 			f.start = go.entry;
 		}
-		r = tell_func(j, w, &f);
+		r = answer_func(j, w, &f);
 	}
 	if (r >= 0)
 		r = resolve_answer_add_addr(w, frames[0].line ? RESOLVE_LINE : RESOLVE_SYMBOL, (uint32_t)n);
 	return r < 0 ? r : (int)n;
 }
 
-static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
+static int answer_addr(struct job *j, struct answer_writer *w, uint32_t i)
 {
 	const struct symtab_hit *hit = &j->hits[i];
 	struct resolve_func f = { .raw = hit->name, .start = hit->start };
 	int r;
 
 	if (j->lines && j->lines[i].n)
-		return tell_chain(j, w, i);
-	r = tell_go_chain(j, w, i);
+		return answer_dwarf_chain(j, w, i);
+	r = answer_go_chain(j, w, i);
 	if (r)
 		return MIN(r, 0);
 	(void)ask_go(j, j->q->addrs[i], &f);
@@ -205,7 +205,7 @@ static int tell_addr(struct job *j, struct answer_writer *w, uint32_t i)
 	}
 	if (!f.raw)
 		return resolve_answer_add_addr(w, RESOLVE_UNKNOWN, 0);
-	r = tell_func(j, w, &f);
+	r = answer_func(j, w, &f);
 	if (r < 0)
 		return r;
 	return resolve_answer_add_addr(w, f.line ? RESOLVE_LINE : is_stub(f.raw) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
@@ -217,7 +217,7 @@ static int tell(struct job *j, int out_fd)
 	int r = resolve_answer_begin(&w);
 
 	for (uint32_t i = 0; r == 0 && i < j->q->n; i++)
-		r = tell_addr(j, &w, i);
+		r = answer_addr(j, &w, i);
 	if (r == 0)
 		r = resolve_answer_write(&w, out_fd);
 	resolve_answer_fini(&w);

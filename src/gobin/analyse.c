@@ -154,7 +154,7 @@ static int read_dwarf(struct job *j, const struct wanted *wanted, size_t n)
 	return r == -ENOMEM ? r : 0;
 }
 
-static void tell_identity(struct job *j)
+static void answer_identity(struct job *j)
 {
 	struct elf_section s;
 
@@ -176,7 +176,7 @@ static void tell_identity(struct job *j)
 	j->a.n_functions = (uint32_t)MIN(gopclntab_n(j->table), (size_t)UINT32_MAX);
 }
 
-static void tell_layout(struct job *j)
+static void answer_layout(struct job *j)
 {
 	j->a.types = j->module.types;
 	j->a.etypes = j->module.etypes;
@@ -204,7 +204,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 	if (r < 0)
 		return r;
 	check_release(j);
-	tell_identity(j);
+	answer_identity(j);
 	j->a.abi = (uint8_t)abi_of(j);
 	n = all_wanted(j->q, wanted);
 	goroutine_find(j);
@@ -216,7 +216,7 @@ static int analyse(struct job *j, int fd, struct err *err)
 	if (r < 0)
 		return r;
 	layout_merge(j);
-	tell_layout(j);
+	answer_layout(j);
 	r = conns_find(j);
 	if (r < 0)
 		return r;

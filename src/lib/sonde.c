@@ -74,7 +74,7 @@ static const char *str_of(const struct scap_str *s)
 	return s ? s->data : "";
 }
 
-static void tell_thread(struct sonde *h, const struct params *row)
+static void call_proc_callback(struct sonde *h, const struct params *row)
 {
 	const struct scap_thread *t = NULL;
 	int64_t tid;
@@ -161,7 +161,7 @@ static int on_event(void *ctx, const struct event *ev)
 	if (params_of(ev, &p) < 0)
 		return 0;
 	if (ev->desc == &scap_row_desc) {
-		tell_thread(h, &p);
+		call_proc_callback(h, &p);
 		return 0;
 	}
 	h->last_ns = ev->ts_ns;

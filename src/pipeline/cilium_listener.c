@@ -82,7 +82,7 @@ struct cilium_listener {
 
 #define GOB_LENGTH_BYTES 9 /* length prefix of a message, at most */
 
-static void look(const void *frame, struct broadcast_frame *ret)
+static void describe_frame(const void *frame, struct broadcast_frame *ret)
 {
 	size_t len;
 
@@ -101,7 +101,7 @@ static size_t lost_frame(const struct broadcast_lost *l, void *buf, size_t cap)
 	return b.len;
 }
 
-static const struct broadcast_ops frame_ops = { .align = 1, .look = look, .lost = lost_frame };
+static const struct broadcast_ops frame_ops = { .align = 1, .look = describe_frame, .lost = lost_frame };
 
 /* ---- feeds ---- */
 
@@ -302,7 +302,7 @@ static int client_add(struct cilium_listener *l, int fd)
 }
 
 /* Out of descriptors: stops accepting for a while, since the listening socket would stay readable. */
-static void rest(struct cilium_listener *l)
+static void pause_accepting(struct cilium_listener *l)
 {
 	loop_set_events(l->io, 0);
 	loop_set_timer(l->retry, RETRY_NS, 0);
@@ -323,7 +323,7 @@ static int on_connect(void *ctx, int fd, _unused_ uint32_t events)
 
 	if (client < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			rest(l);
+			pause_accepting(l);
 		return 0;
 	}
 	if (l->stats.clients >= l->max_clients || client_add(l, client) < 0) {

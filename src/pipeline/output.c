@@ -71,7 +71,7 @@ static int compress(const struct output *o, const struct sink_ops *ops)
 }
 
 /* The file of this name is whole. */
-static void tell_closed(const struct output *o)
+static void report_closed(const struct output *o)
 {
 	if (o->opts->rotate.closed)
 		o->opts->rotate.closed(o->opts->rotate.closed_ctx, o->name);
@@ -86,7 +86,7 @@ static int rotate(struct output *o, const struct event *ev)
 	if (r >= 0)
 		r = c;
 	if (r >= 0)
-		tell_closed(o);
+		report_closed(o);
 	if (r >= 0)
 		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
 				  sizeof(name));
@@ -455,7 +455,7 @@ static uint64_t output_refused(const struct output *o)
 }
 
 /* Error of the file, with the number of records it lacks. */
-static int tell_failure(const struct output *o, struct err *err)
+static int set_failure(const struct output *o, struct err *err)
 {
 	char text[sizeof(err->msg)];
 
@@ -490,13 +490,13 @@ int output_close(struct output *o, struct err *err)
 		o->error = r;
 	if (o->error) {
 		outfile_flush(o->file); /* nothing if that failed before */
-		r = tell_failure(o, err);
+		r = set_failure(o, err);
 	} else {
 		r = outfile_close(TAKE_PTR(o->file));
 		if (r < 0)
 			err_errno(err, r, "cannot write %s", o->name);
 		else if (o->done)
-			tell_closed(o); /* the last of -W files is full, too */
+			report_closed(o); /* the last of -W files is full, too */
 	}
 	r = close_remote(o, r, err);
 	output_free(o);

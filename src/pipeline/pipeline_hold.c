@@ -83,7 +83,7 @@ static bool begins_incomplete(struct pipeline_hold *h, struct state *state, cons
 	return is_incomplete(h, state, r, ret);
 }
 
-bool pipeline_hold_wanted(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r)
+bool pipeline_hold_needed(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r)
 {
 	struct state_range bytes;
 

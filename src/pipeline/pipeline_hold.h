@@ -42,7 +42,7 @@ struct held {
 void pipeline_hold_fini(struct pipeline_hold *h);
 
 /* Must @r wait, for itself or behind others? */
-bool pipeline_hold_wanted(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r);
+bool pipeline_hold_needed(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r);
 
 /* Appends a copy. 0 or -ENOMEM. */
 int pipeline_hold_add(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r, bool injected);

@@ -72,7 +72,7 @@ static void doubt_owners(struct pipeline *p, const struct event *ev)
 }
 
 /* The state engine named the process: the record has none, or that of the listener. */
-static void tell_owner(struct pipeline *p, const struct event *ev)
+static void announce_owner(struct pipeline *p, const struct event *ev)
 {
 	const uint8_t how = ev->keys.owner_how;
 
@@ -121,7 +121,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.error = r;
 		return 0;
 	}
-	tell_owner(p, ev);
+	announce_owner(p, ev);
 	book_announced(p, ev);
 	doubt_owners(p, ev);
 	teach_probe(p, ev);
@@ -343,7 +343,7 @@ static void hold_or_deliver(struct pipeline *p, const struct sonde_rec *r, size_
 			decode_record(p->decode, r, len, learn_event, p);
 		deliver_held(p, r->ts_ns);
 	}
-	if (!pipeline_hold_wanted(&p->hold, p->state, r) ||
+	if (!pipeline_hold_needed(&p->hold, p->state, r) ||
 	    pipeline_hold_add(&p->hold, p->state, r, p->injecting) < 0)
 		deliver(p, r, len);
 }
@@ -626,7 +626,7 @@ struct teller {
 	uint64_t now_ns;
 };
 
-static int tell_name(void *ctx, uint32_t space, uint64_t key, const char *name)
+static int emit_state_name(void *ctx, uint32_t space, uint64_t key, const char *name)
 {
 	const struct teller *t = ctx;
 	size_t len = strlen(name), size = sizeof(struct sonde_name_rec) + len;
@@ -658,6 +658,6 @@ int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct so
 	if (r >= 0)
 		r = fn(ctx, &c.hdr);
 	if (r >= 0)
-		r = event_names_walk(decode_set_names(p->decode), tell_name, (void *)&t);
-	return r < 0 ? r : budget_tell(p->budget, fn, ctx);
+		r = event_names_walk(decode_set_names(p->decode), emit_state_name, (void *)&t);
+	return r < 0 ? r : budget_emit(p->budget, fn, ctx);
 }

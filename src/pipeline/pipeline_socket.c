@@ -49,7 +49,7 @@ int pipeline_open_socket(struct pipeline *p, const char *path, const char *forma
 }
 
 /* Names of this host's interfaces, since the agent sends only indexes. */
-static void tell_interfaces(struct pipeline *p)
+static void emit_interface_names(struct pipeline *p)
 {
 	struct if_nameindex *all = if_nameindex();
 
@@ -72,7 +72,7 @@ static int on_tick(void *ctx, _unused_ uint64_t now_ns)
 	pipeline_path_emit_clock(s->p);
 	pipeline_path_emit_tick(s->p);
 	if (++s->ticks % NAMES_TICKS == 0)
-		tell_interfaces(s->p);
+		emit_interface_names(s->p);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ int pipeline_socket_run(struct pipeline *p, struct err *err)
 	struct socket_run s = { .p = p };
 	int r;
 
-	tell_interfaces(p);
+	emit_interface_names(p);
 	r = loop_add_timer(p->loop, NS_PER_S, NS_PER_S, on_tick, &s, &s.tick);
 	if (r >= 0)
 		r = loop_add_timer(p->loop, 0, 0, on_retry, &s, &s.retry);

@@ -136,7 +136,7 @@ static void put_run(struct clickhouse_row_put *p, const struct sink *s, const st
 }
 
 /* Before the first block: readers find a run by this row. */
-static int tell_run(struct sink *s)
+static int write_run_row(struct sink *s)
 {
 	struct clickhouse *st = s->state;
 	struct open_block *b = &st->blocks[CLICKHOUSE_TABLE_RUN];
@@ -167,7 +167,7 @@ static int put_all(struct sink *s, uint64_t before_ns)
 		if (!b->maker.n_rows || b->maker.since_ns > before_ns)
 			continue;
 		if (!st->told)
-			r = tell_run(s);
+			r = write_run_row(s);
 		if (r >= 0)
 			r = put_block(s, b);
 	}
@@ -182,7 +182,7 @@ static int begin_row(struct sink *s, struct open_block *b, uint64_t ts_ns)
 
 	if (clickhouse_block_is_full(&b->maker, ts_ns)) {
 		if (!st->told)
-			r = tell_run(s);
+			r = write_run_row(s);
 		if (r >= 0)
 			r = put_block(s, b);
 	}

@@ -400,7 +400,7 @@ static uint64_t told_as(const struct scap_view *v, const struct scap_str *name)
 }
 
 /* Introduces a descriptor before its use if the file lacks the call that opened it. */
-static int tell_file(struct sink *s, const struct scap_view *v)
+static int introduce_fd(struct sink *s, const struct scap_view *v)
 {
 	const struct scap_str *name = v->fd ? v->fd->name : NULL;
 	struct scap *st = s->state;
@@ -435,7 +435,7 @@ static int note_child(struct sink *s, const struct scap_view *v)
 	return map_add(&st->told, &child, NULL) ? 0 : -ENOMEM;
 }
 
-static int tell_container(struct sink *s, const struct scap_view *v)
+static int introduce_container(struct sink *s, const struct scap_view *v)
 {
 	const struct scap_str *id = v->thread->container;
 	struct scap *st = s->state;
@@ -451,7 +451,7 @@ static int tell_container(struct sink *s, const struct scap_view *v)
 }
 
 /* Introduces a thread before its first event if its creation is not in the file: filtered out or lost. */
-static int tell_thread(struct sink *s, const struct event *ev)
+static int introduce_thread(struct sink *s, const struct event *ev)
 {
 	const struct scap_view *v = ev->view;
 	bool filtered = s->opts && s->opts->pass, is_new = false;
@@ -469,12 +469,12 @@ static int tell_thread(struct sink *s, const struct event *ev)
 		return -ENOMEM;
 	st->reported_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
 	st->reported_cpu = ev->cpu;
-	r = filtered ? tell_container(s, v) : 0;
+	r = filtered ? introduce_container(s, v) : 0;
 	if (r >= 0 && is_new)
 		r = scap_state_announce(v->state, v->thread, on_announced, s);
 	if (v->p.head->type == SCAP_PROCEXIT_1_E)
 		map_remove(&st->told, &v->thread->tid);
-	return r < 0 || (!filtered && !is_from_kernel(v)) ? r : tell_file(s, v);
+	return r < 0 || (!filtered && !is_from_kernel(v)) ? r : introduce_fd(s, v);
 }
 
 static int scap_event(struct sink *s, const struct event *ev)
@@ -490,7 +490,7 @@ static int scap_event(struct sink *s, const struct event *ev)
 	st->clock_offset_ns = ev->clock_offset_ns;
 	r = start(s, ev->view ? ev->view->state : NULL);
 	if (r >= 0 && ev->view && ((s->opts && s->opts->pass) || !st->has_machine))
-		r = tell_thread(s, ev);
+		r = introduce_thread(s, ev);
 	if (r < 0)
 		return r;
 	/* Do not rewrite events of a capture: its writer chose them. */

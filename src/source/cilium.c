@@ -42,7 +42,7 @@ static bool cilium_match(const void *head, size_t len)
 }
 
 /* Publishes the names of drop codes as drop reasons. */
-static int tell_names(struct cilium_stream *st)
+static int emit_drop_names(struct cilium_stream *st)
 {
 	int r = 0;
 
@@ -68,7 +68,7 @@ static int start(struct cilium_stream *st)
 	st->mem.limit_bytes = MEMORY_MAX;
 	st->started = true;
 	r = capture_host(&st->cap, NULL, 0, NULL, 0);
-	return r < 0 ? r : tell_names(st);
+	return r < 0 ? r : emit_drop_names(st);
 }
 
 static int send_payload(struct cilium_stream *st, const struct cilium_payload *p)

@@ -201,7 +201,7 @@ static int follow(struct work *w, uint64_t number)
 	return r;
 }
 
-static int tell_damage(const struct work *w, struct err *err)
+static int damage_error(const struct work *w, struct err *err)
 {
 	const struct store_report *p = store_reader_report(w->reader);
 
@@ -245,7 +245,7 @@ static int run(struct work *w, struct err *err)
 		r = follow(w, n < l->files.len ? l->files.items[n].number : l->files.items[n - 1].number + 1);
 	if (r >= 0)
 		r = store_reader_end(w->reader, on_record, w);
-	return r < 0 ? err_errno(err, r, "cannot read the store") : tell_damage(w, err);
+	return r < 0 ? err_errno(err, r, "cannot read the store") : damage_error(w, err);
 }
 
 int segments_work(void *ctx, int in_fd, int out_fd)

@@ -116,7 +116,7 @@ static int find_addresses(const struct elf *e, const struct lookup_request *q, i
 	return buf_add(b, addrs, q->n * sizeof(*addrs));
 }
 
-static int tell_head(const struct lookup_request *q, struct elf *e, int fd, struct buf *b, uint64_t *addrs,
+static int answer_head(const struct lookup_request *q, struct elf *e, int fd, struct buf *b, uint64_t *addrs,
 		     bool *ret_ok)
 {
 	struct lookup_head head = { 0 };
@@ -147,7 +147,7 @@ int lookup_work(void *ctx, int in_fd, int out_fd)
 	int r = addrs ? elf_open_fd(in_fd, BUDGET_BYTES, &e) : -ENOMEM;
 
 	if (r == 0)
-		r = tell_head(q, e, in_fd, &b, addrs, &ok);
+		r = answer_head(q, e, in_fd, &b, addrs, &ok);
 	if (r == 0)
 		r = io_write_all(out_fd, b.data, b.len);
 	elf_free(e);

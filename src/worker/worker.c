@@ -270,7 +270,7 @@ static ssize_t read_answer(const struct worker *w, char *answer, size_t cap, uin
 	}
 }
 
-static ssize_t tell_no_answer(const struct worker *w, ssize_t r, size_t cap, struct err *err)
+static ssize_t no_answer_error(const struct worker *w, ssize_t r, size_t cap, struct err *err)
 {
 	if (r == -EMSGSIZE)
 		return err_set(err, (int)r, "%s: the worker process answered more than %zu bytes", w->name, cap);
@@ -291,7 +291,7 @@ ssize_t worker_call(const struct worker_opts *o, worker_fn fn, void *ctx, int in
 		return r;
 	len = read_answer(w, answer, cap, deadline_ns);
 	if (len < 0) {
-		len = tell_no_answer(w, len, cap, err);
+		len = no_answer_error(w, len, cap, err);
 		worker_kill(w);
 		return len;
 	}

@@ -81,17 +81,17 @@ static void a_packet_waits_for_the_user_of_its_connection(void **state)
 
 	(void)state;
 	owner(s, 990, 7, true);
-	assert_false(pipeline_hold_wanted(&h, s, &second.hdr));
-	assert_true(pipeline_hold_wanted(&h, s, &first.hdr));
+	assert_false(pipeline_hold_needed(&h, s, &second.hdr));
+	assert_true(pipeline_hold_needed(&h, s, &first.hdr));
 	assert_int_equal(pipeline_hold_add(&h, s, &first.hdr, false), 0);
-	assert_true(pipeline_hold_wanted(&h, s, &second.hdr));
+	assert_true(pipeline_hold_needed(&h, s, &second.hdr));
 	assert_int_equal(pipeline_hold_add(&h, s, &second.hdr, false), 0);
 	assert_int_equal(next(&h, s, 1010), 0);
 	owner(s, 1020, 8, false);
 	assert_int_equal(next(&h, s, 1020), 1000);
 	assert_int_equal(next(&h, s, 1020), 1010);
 	assert_true(pipeline_hold_is_empty(&h));
-	assert_false(pipeline_hold_wanted(&h, s, &first.hdr));
+	assert_false(pipeline_hold_needed(&h, s, &first.hdr));
 	pipeline_hold_fini(&h);
 	state_free(s);
 }
@@ -124,7 +124,7 @@ static void waits_that_are_always_in_vain_become_rare(void **state)
 	(void)state;
 	owner(s, 990, 7, true);
 	for (unsigned i = 0; i < 1000; i++) {
-		if (!pipeline_hold_wanted(&h, s, &r.hdr))
+		if (!pipeline_hold_needed(&h, s, &r.hdr))
 			continue;
 		held++;
 		assert_int_equal(pipeline_hold_add(&h, s, &r.hdr, false), 0);
@@ -143,13 +143,13 @@ static void an_event_within_an_exec_waits_for_its_record(void **state)
 
 	(void)state;
 	exec(s, 900, 1);
-	assert_false(pipeline_hold_wanted(&h, s, &before.hdr));
-	assert_true(pipeline_hold_wanted(&h, s, &within.hdr));
+	assert_false(pipeline_hold_needed(&h, s, &before.hdr));
+	assert_true(pipeline_hold_needed(&h, s, &within.hdr));
 	assert_int_equal(pipeline_hold_add(&h, s, &within.hdr, true), 0);
 	assert_int_equal(next(&h, s, 1010), 0);
 	exec(s, 1005, 2);
 	assert_int_equal(next(&h, s, 1020), 1010);
-	assert_false(pipeline_hold_wanted(&h, s, &within.hdr));
+	assert_false(pipeline_hold_needed(&h, s, &within.hdr));
 	pipeline_hold_fini(&h);
 	state_free(s);
 }

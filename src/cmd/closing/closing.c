@@ -18,14 +18,14 @@
 
 #define NS_PER_S 1000000000ULL
 
-bool closing_wanted(const struct run_conf *c)
+bool closing_needed(const struct run_conf *c)
 {
 	return !c->quiet && (c->verbose || !c->read || isatty(STDERR_FILENO));
 }
 
 bool closing_due(const struct run_conf *c, int status)
 {
-	return closing_wanted(c) && (status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT ||
+	return closing_needed(c) && (status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT ||
 				     status == CMD_BY_SIGNAL + SIGTERM);
 }
 

@@ -13,7 +13,7 @@ struct loop;
 struct run_conf;
 
 /* Whether a run has closing lines: every live one, a replay at a terminal or with -v; none with -q. */
-bool closing_wanted(const struct run_conf *c);
+bool closing_needed(const struct run_conf *c);
 /* ... and they are due: it ended by itself or by a request, without an error. @status: of run(). */
 bool closing_due(const struct run_conf *c, int status);
 

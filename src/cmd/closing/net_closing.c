@@ -83,7 +83,7 @@ static const struct sink_ops closing_sink = {
 
 void net_closing_set_spec(struct net_closing *c, struct run_ops *spec)
 {
-	if (spec->watcher || !closing_wanted(c->run))
+	if (spec->watcher || !closing_needed(c->run))
 		return;
 	spec->watcher = &closing_sink;
 	spec->watcher_ctx = c;

@@ -26,7 +26,7 @@ struct run_conf;
 struct run_ops;
 struct err;
 
-/* Lets @c (zeroed but for run and file, valid during the run) count events, if closing_wanted(). */
+/* Lets @c (zeroed but for run and file, valid during the run) count events, if closing_needed(). */
 void net_closing_set_spec(struct net_closing *c, struct run_ops *spec);
 
 /* After run(), which returned @status: one line on stderr, none if standard output lost its reader. */

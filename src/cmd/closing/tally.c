@@ -70,7 +70,7 @@ int tally_started(void *ctx, struct loop *loop, _unused_ struct pipeline *p, str
 	const struct tally *t = ctx;
 	int r = 0;
 
-	if (!t->conf->read && closing_wanted(t->conf))
+	if (!t->conf->read && closing_needed(t->conf))
 		r = loop_add_timer(loop, QUIET_NS, 0, on_quiet, ctx, NULL);
 	return r < 0 ? err_errno(err, r, "cannot set a timer") : 0;
 }

@@ -32,7 +32,7 @@ static int watch_open(struct sink *s, _unused_ struct err *err)
 	struct state *st = s->state;
 
 	st->watch = s->opts->ctx;
-	st->closes = profile_closing_writes_file(st->watch->conf) && closing_wanted(&st->watch->conf->run);
+	st->closes = profile_closing_writes_file(st->watch->conf) && closing_needed(&st->watch->conf->run);
 	st->counts = st->watch->top || st->watch->conf->stats || st->closes ||
 		     (s->opts->stack && s->opts->stack->max_entries);
 	return sinks_profile_open(&st->profile, s->opts);

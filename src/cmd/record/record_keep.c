@@ -92,7 +92,7 @@ static void start_command(struct record_keep *k)
 	}
 }
 
-static int look(void *ctx, _unused_ uint64_t now_ns)
+static int check_dumps(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct record_keep *k = ctx;
 	uint64_t dumps, more;
@@ -155,7 +155,7 @@ int record_keep_begin(struct record_keep *k, const struct record_sets *sets, str
 		return r;
 	r = loop_add_signal(loop, SIGUSR2, on_signal, k, NULL);
 	if (r >= 0)
-		r = loop_add_timer(loop, LOOK_NS, LOOK_NS, look, k, NULL);
+		r = loop_add_timer(loop, LOOK_NS, LOOK_NS, check_dumps, k, NULL);
 	return r < 0 ? err_errno(err, r, "cannot set up the flight recorder") : 0;
 }
 

@@ -306,7 +306,7 @@ static int run_lines(struct syscalls_conf *c, struct run_ops *spec)
 	int status;
 
 	closing.tally = &tally;
-	if (!c->run.format && !c->sys.summary && !spec->command->len && closing_wanted(&c->run)) {
+	if (!c->run.format && !c->sys.summary && !spec->command->len && closing_needed(&c->run)) {
 		spec->watcher = &tally_sink;
 		spec->watcher_ctx = &tally;
 	}

@@ -53,7 +53,7 @@ static bool has_dso(const struct sym *sym, const struct stack_frame *f, const st
 	return perf_select_has(dsos, path.data, path.len) || perf_select_has(dsos, name.data, name.len);
 }
 
-bool perf_frame_wanted(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
+bool perf_frame_selected(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
 		       const struct opt_strv *dsos)
 {
 	if (!symbols->len && !dsos->len)

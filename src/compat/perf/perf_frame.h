@@ -20,7 +20,7 @@ void perf_frame_dso(const struct sym *sym, const struct stack_frame *f, struct b
 void perf_frame_short_dso(const struct sym *sym, const struct stack_frame *f, struct buf *out);
 
 /* --symbols and --dsos: whether the innermost frame (NULL = none) is in the lists; empty lists pass all. */
-bool perf_frame_wanted(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
+bool perf_frame_selected(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
 		       const struct opt_strv *dsos);
 
 /* Whether the sample has more than one frame of the kernel or of the program. */

@@ -70,7 +70,7 @@ static bool is_wanted(const struct perf_hist *h, const struct stack_frames *fram
 {
 	const struct stack_frame *f = frames->len ? &frames->items[0] : NULL;
 
-	return perf_frame_wanted(h->profile.sym, f, &h->o->symbols, &h->o->dsos);
+	return perf_frame_selected(h->profile.sym, f, &h->o->symbols, &h->o->dsos);
 }
 
 /* A stack without a frame gets an unknown frame. */

@@ -14,7 +14,7 @@ struct sink_opts;
 
 struct perf_hist_opts {
 	struct perf_rows_opts rows;
-	struct opt_strv symbols, dsos; /* see perf_frame_wanted() */
+	struct opt_strv symbols, dsos; /* see perf_frame_selected() */
 };
 
 struct perf_hist {

@@ -201,7 +201,7 @@ static bool is_wanted(const struct state *st)
 {
 	const struct stack_frame *f = st->frames.len ? &st->frames.items[0] : NULL;
 
-	return perf_frame_wanted(st->samples.profile.sym, f, &st->o->symbols, &st->o->dsos);
+	return perf_frame_selected(st->samples.profile.sym, f, &st->o->symbols, &st->o->dsos);
 }
 
 /* In front of the first sample, when the host is known. */

@@ -282,7 +282,7 @@ void budget_stop(struct budget *b)
 	b->n_probes = 0;
 }
 
-int budget_tell(const struct budget *b, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+int budget_emit(const struct budget *b, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
 {
 	int r = 0;
 

@@ -45,6 +45,6 @@ void budget_stop(struct budget *b); /* leaves the rates as they are; NULL is fin
 void budget_free(struct budget *b); /* NULL is fine */
 
 /* Passes a record to @fn for each probe that leaves out events now, for readers that join late. */
-int budget_tell(const struct budget *b, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
+int budget_emit(const struct budget *b, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 
 #endif
