@@ -117,7 +117,7 @@ static int find_addresses(const struct elf *e, const struct lookup_request *q, i
 }
 
 static int answer_head(const struct lookup_request *q, struct elf *e, int fd, struct buf *b, uint64_t *addrs,
-		     bool *ret_ok)
+		       bool *ret_ok)
 {
 	struct lookup_head head = { 0 };
 	const char *link;

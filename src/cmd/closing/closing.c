@@ -25,8 +25,8 @@ bool closing_needed(const struct run_conf *c)
 
 bool closing_due(const struct run_conf *c, int status)
 {
-	return closing_needed(c) && (status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT ||
-				     status == CMD_BY_SIGNAL + SIGTERM);
+	return closing_needed(c) &&
+	       (status == CMD_OK || status == CMD_BY_SIGNAL + SIGINT || status == CMD_BY_SIGNAL + SIGTERM);
 }
 
 void closing_add_number(struct buf *b, uint64_t n)

@@ -54,7 +54,7 @@ static bool has_dso(const struct sym *sym, const struct stack_frame *f, const st
 }
 
 bool perf_frame_selected(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
-		       const struct opt_strv *dsos)
+			 const struct opt_strv *dsos)
 {
 	if (!symbols->len && !dsos->len)
 		return true;

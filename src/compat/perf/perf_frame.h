@@ -21,7 +21,7 @@ void perf_frame_short_dso(const struct sym *sym, const struct stack_frame *f, st
 
 /* --symbols and --dsos: whether the innermost frame (NULL = none) is in the lists; empty lists pass all. */
 bool perf_frame_selected(const struct sym *sym, const struct stack_frame *f, const struct opt_strv *symbols,
-		       const struct opt_strv *dsos);
+			 const struct opt_strv *dsos);
 
 /* Whether the sample has more than one frame of the kernel or of the program. */
 bool perf_frame_is_chain(const struct event *ev);
