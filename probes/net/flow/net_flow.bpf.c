@@ -719,10 +719,10 @@ static __always_inline void emit_dns(struct __sk_buff *skb, const struct flow_pa
 	l = ledger_seen(NET_CLASS_FLOW);
 	if (!l)
 		return;
-	barrier_var(len);	/* bounded next to its use: older verifiers forget the bounds of a spilled number */
 	if (len > NET_DNS_MAX)
 		len = NET_DNS_MAX;
-	if (len < NET_DNS_MIN || bpf_skb_load_bytes(skb, off, room->dns.data, len)) {
+	barrier_var(len);	/* bounded next to its use: older verifiers forget the bounds of a spilled number */
+	if (len < NET_DNS_MIN || len > NET_DNS_MAX || bpf_skb_load_bytes(skb, off, room->dns.data, len)) {
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}

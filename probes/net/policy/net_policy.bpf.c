@@ -573,6 +573,18 @@ static __always_inline void find_sets(struct __sk_buff *skb, const struct policy
 		match_cgroups(skb, q, w);
 }
 
+/* find_sets(). A function of its own as policy_parse() is, with a stack of its own. */
+__noinline int policy_sets(struct __sk_buff *skb, __u32 slot, __u32 dir)
+{
+	__u32 zero = 0;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	struct policy_query q = { .dir = dir & 1 };
+
+	if (w && query_slot(&q, slot))
+		find_sets(skb, &q, w);
+	return 0;
+}
+
 /* The number, from 1, of the first rule in the intersection of all sets; 0 = the intersection is empty. */
 static __always_inline __u32 first_rule(const struct policy_query *q, const struct policy_scratch *w)
 {
@@ -597,6 +609,18 @@ static __always_inline __u32 first_rule(const struct policy_query *q, const stru
 		if (v)
 			return n * 64 + lowest_bit(v) + 1;
 	}
+	return 0;
+}
+
+/* first_rule() of scratch memory, into it. A function of its own as policy_sets() is. */
+__noinline int policy_first(__u32 slot)
+{
+	__u32 zero = 0;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	struct policy_query q = { .dir = 0 };
+
+	if (w && query_slot(&q, slot))
+		w->number = first_rule(&q, w);
 	return 0;
 }
 
@@ -676,10 +700,10 @@ static __always_inline const struct sonde_policy_rule *find_rule(struct __sk_buf
 
 	w->number = 0;
 	if (w->packet.family) {
-		find_sets(skb, q, w);
+		policy_sets(skb, q->slot, q->dir);
 		if (uses_process(q))
 			policy_process(skb, q->slot, q->dir, link);
-		w->number = first_rule(q, w);
+		policy_first(q->slot);
 	}
 	at = *(volatile __u32 *)&w->number - 1;	/* loaded: a number to the verifier, not each of its values */
 	if (rules)
