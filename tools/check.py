@@ -158,16 +158,17 @@ def end(child):
 def run(command, args, too_long=lambda: ""):
     """(exit status, why it was ended or "")"""
     child, why = start(command, args, cwd=ROOT, env=environment(args)), ""
-    while not why:
-        try:
-            return child.wait(timeout=0.5), ""
-        except subprocess.TimeoutExpired:
-            out_of_time = f"stopped: the whole run is limited to {args.minutes} minutes"
-            why = out_of_time if time.monotonic() > args.until else too_long()
-        except KeyboardInterrupt:
-            print("check: interrupted", flush=True)
-            os.killpg(child.pid, signal.SIGTERM)
-            raise
+    try:
+        while not why:
+            try:
+                return child.wait(timeout=0.5), ""
+            except subprocess.TimeoutExpired:
+                out_of_time = f"stopped: the whole run is limited to {args.minutes} minutes"
+                why = out_of_time if time.monotonic() > args.until else too_long()
+    except KeyboardInterrupt:
+        print("check: interrupted", flush=True)
+        end(child)
+        raise
     end(child)
     print(f"check: {why}", flush=True)
     return 124, why
