@@ -26,7 +26,8 @@ enum frame_type {
 	FRAME__MAX,
 };
 
-enum bpf_func_id___frames { BPF_FUNC_loop___frames = 181 };	/* 5.17 */
+/* Of 6.2: older kernels lack the sockets' tracepoints, and the verifier of 6.1 refuses the walk. */
+enum bpf_func_id___frames { BPF_FUNC_cgrp_storage_get___frames = 210 };
 
 static __always_inline bool frame_fits(__u32 type, __u32 len)
 {
@@ -193,7 +194,8 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 	struct call_walk *w;
 	__u32 dir;
 
-	if (!room || !f || !b || !bpf_core_enum_value_exists(enum bpf_func_id___frames, BPF_FUNC_loop___frames))
+	if (!room || !f || !b ||
+	    !bpf_core_enum_value_exists(enum bpf_func_id___frames, BPF_FUNC_cgrp_storage_get___frames))
 		return 0;
 	w = &room->walk;
 	dir = w->dir & 1;
