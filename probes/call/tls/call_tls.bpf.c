@@ -269,7 +269,8 @@ static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c
 	if (!room || !l || !c)
 		return 0;
 	r = &room->rec;
-	if (most && most <= CALL_HEAD_MAX &&
+	barrier_var(most);	/* else less one is compared, which tells older verifiers nothing about it */
+	if (most <= CALL_HEAD_MAX &&
 	    !bpf_probe_read_user(room->bytes, most, (void *)(op->in.buffer + part->from)))
 		kept = most;
 	if (kept > CALL_HEAD_MAX)
