@@ -48,9 +48,9 @@ explain-truth: all ## causes that sonde explain names, against injected faults, 
 bpf-compilers: test-setup all ## the BPF programs of each clang that Debian has here, loaded on this kernel, root
 	@$(CHECK) compilers
 vm: test-setup all ## boot distribution kernels 5.10 - newest under emulation (K="6.1 6.12")
-	@$(CHECK) --kernels='$(K)' vm
+	@$(CHECK) --every-clang --kernels='$(K)' vm
 vm-newest: test-setup all ## nightly: the same of the newest kernel that Debian has
-	@$(CHECK) --kernels=newest vm
+	@$(CHECK) --every-clang --kernels=newest vm
 arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="arm64-6.1")
 	@tests/vm/arm64 $(K)
 fuzz: test-setup ## fuzz every parser, S=100 seconds shared (T=name for one)

@@ -59,7 +59,8 @@ def fuzz(args, out):
 
 def vm(args, out, kernel=None):
     kernels = [kernel] if kernel else args.kernels.split()
-    return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *kernels]
+    every = ["--every-clang"] if args.every_clang else []
+    return ["/usr/bin/python3", "tests/vm/run", "--sonde", f"{args.build}/sonde", "--tally", out, *every, *kernels]
 
 
 def truth(args, out, _part=None):
@@ -426,6 +427,7 @@ def main():
     parser.add_argument("--fuzz-target", default="")
     parser.add_argument("--pytest-args", default="")
     parser.add_argument("--kernels", default="")
+    parser.add_argument("--every-clang", action="store_true", help="vm: builds of `make bpf-compilers` too")
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--minutes", type=int, default=68, help="after which everything ends")
     parser.add_argument("--until", type=float, help="the same as a time of the monotonic clock")
