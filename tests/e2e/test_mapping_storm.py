@@ -2,9 +2,11 @@
 """A user who maps and unmaps code in a loop: other processes keep their names and mappings."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -31,12 +33,12 @@ def compiled(folder, name, source, *flags):
 
 
 @pytest.fixture(scope="module")
-def storm_program(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("storm")
-    folder.chmod(0o755)
-    folder.parent.chmod(0o755)
-    with open(os.path.join(HERE, "mmap_storm.c"), encoding="ascii") as source:
-        return compiled(folder, "mmap_storm", source.read(), "-g")
+def storm_program():
+    """In a folder that an ordinary user can enter: those of pytest are root's alone."""
+    with tempfile.TemporaryDirectory(prefix="sonde-storm-") as folder:
+        os.chmod(folder, 0o755)
+        with open(os.path.join(HERE, "mmap_storm.c"), encoding="ascii") as source:
+            yield compiled(pathlib.Path(folder), "mmap_storm", source.read(), "-g")
 
 
 @pytest.fixture
