@@ -23,11 +23,11 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "bus/bus.h"
 #include "cilium/gob.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "ipc/broadcast.h"
+#include "pipeline/bus.h"
 #include "sinks/cilium/cilium_map.h"
 #include "worker/opener.h"
 
@@ -60,7 +60,8 @@ struct client {
 
 struct cilium_listener {
 	struct loop *loop;
-	struct sub *sub;
+	struct bus *bus;		/* borrowed */
+	struct subscriber sub;
 	struct broadcast *broadcast;
 	struct feed *feeds;
 	struct cilium_map map;
@@ -345,13 +346,13 @@ static void add_payload(struct cilium_listener *l, struct feed *f)
 	wake_clients(l, f);
 }
 
-static int on_event(void *ctx, const struct event *ev)
+static void on_event(void *ctx, const struct event *ev)
 {
 	struct cilium_listener *l = ctx;
 	struct cilium_payload p;
 
 	if (!l->clients || (l->o.pass && !l->o.pass(l->o.ctx, ev)))
-		return 0;
+		return;
 	for (struct feed *f = l->feeds; f; f = f->next) {
 		const struct event *shown = l->o.show ? l->o.show(l->o.ctx, ev, f->viewer) : ev;
 
@@ -361,7 +362,6 @@ static int on_event(void *ctx, const struct event *ev)
 		gob_put_payload(&l->payload, &p, true);
 		add_payload(l, f);
 	}
-	return 0;
 }
 
 void cilium_listener_message(struct cilium_listener *l, const char *format, ...)
@@ -530,7 +530,7 @@ void cilium_listener_free(struct cilium_listener *l)
 {
 	if (!l)
 		return;
-	bus_unsubscribe(l->sub);
+	bus_unsubscribe(l->bus, &l->sub);
 	l->o.wanted = NULL;
 	drain_clients(l);
 	while (l->clients)
@@ -563,6 +563,8 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
 	l->broadcast = broadcast_new(&frame_ops);
 	l->loop = loop;
+	l->bus = bus;
+	l->sub = (struct subscriber){ .event = on_event, .ctx = l };
 	l->o = *o;
 	l->fd = o->fd ? o->fd : -1;
 	l->folder_fd = -1;
@@ -575,10 +577,9 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 		loop_set_plain(l->io);
 	if (r >= 0)
 		r = loop_add_timer(loop, 0, 0, on_retry, l, &l->retry);
-	if (r >= 0)
-		l->sub = bus_subscribe(bus, &(struct sub_opts){ .event = on_event, .ctx = l });
-	if (r < 0 || !l->sub)
-		return err_errno(err, r < 0 ? r : -ENOMEM, "cannot serve %s", o->path);
+	if (r < 0)
+		return err_errno(err, r, "cannot serve %s", o->path);
+	bus_subscribe(bus, &l->sub);
 	*ret = TAKE_PTR(l);
 	return 0;
 }

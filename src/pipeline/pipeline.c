@@ -22,7 +22,6 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "loop/loop.h"
-#include "bus/bus.h"
 #include "enrich/enrich.h"
 #include "enrich/pids.h"
 #include "event/decode.h"
@@ -57,7 +56,6 @@ void pipeline_free(struct pipeline *p)
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_close(p->outputs.items[i], NULL);
 	vec_fini(&p->outputs);
-	bus_free(p->bus);
 	stack_functions_free(p->functions);
 	sym_free(p->sym);
 	pipeline_hold_fini(&p->hold);
@@ -89,9 +87,8 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 	p->state = state_new(0);
 	pipeline_path_init(p);
 	p->enrich = p->state ? enrich_new(p->state) : NULL;
-	p->bus = bus_new();
 	p->scap = scap_state_new();
-	if (!p->enrich || !p->bus || !p->scap)
+	if (!p->enrich || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
 	scap_state_set_engine(p->scap, p->state);
 	*ret = TAKE_PTR(p);
@@ -105,12 +102,7 @@ const struct registry *pipeline_registry(const struct pipeline *p)
 
 struct bus *pipeline_bus(struct pipeline *p)
 {
-	return p->bus;
-}
-
-void pipeline_want(struct pipeline *p, uint32_t sections)
-{
-	p->needs |= sections;
+	return &p->bus;
 }
 
 struct scap_state *pipeline_scap(struct pipeline *p)
@@ -184,7 +176,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 
 	if (vec_grow(&p->outputs) < 0)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
-	r = output_open(p->bus, ops, opts, path, &o, err);
+	r = output_open(&p->bus, ops, opts, path, &o, err);
 	if (r < 0)
 		return r;
 	p->outputs.items[p->outputs.len++] = o;

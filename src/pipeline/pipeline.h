@@ -74,7 +74,7 @@ void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
 const struct core_host *pipeline_host(const struct pipeline *p); /* empty until its record came */
-/* For subscribers other than sinks; they unsubscribe before the pipeline is freed. */
+/* For subscribers other than sinks. */
 struct bus *pipeline_bus(struct pipeline *p);
 /* User of a process at a time, from the records so far. False = unknown. */
 bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid);
@@ -122,7 +122,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 int pipeline_trigger(struct pipeline *p);
 void pipeline_dumps(const struct pipeline *p, uint64_t *ret_dumps, uint64_t *ret_more);
 
-/* Sections (1u << kind) to make for every event, in addition to those that outputs need. */
+/* Sections (1u << enum sec_kind) to make for every event, in addition to those that outputs need. */
 void pipeline_need(struct pipeline *p, uint32_t sections);
 uint32_t pipeline_needs(const struct pipeline *p);
 
@@ -243,9 +243,6 @@ bool pipeline_stopping(const struct pipeline *p);
 int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 int pipeline_step(struct pipeline *p, int timeout_ms, struct err *err);
 int pipeline_end(struct pipeline *p, struct err *err);
-
-/* Sections (1u << enum sec_kind) that a subscriber of the bus needs. */
-void pipeline_want(struct pipeline *p, uint32_t sections);
 
 /*
  * Calls a verb of a live probe (struct probe_ops, call): the first one named @probe, or @instance if @probe is NULL.

@@ -17,7 +17,6 @@
 #include "loop/coop.h"
 #include "base/macros.h"
 #include "base/units.h"
-#include "bus/bus.h"
 #include "enrich/enrich.h"
 #include "event/core.h"
 #include "event/decode.h"
@@ -142,7 +141,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.passed++;
 	}
 	make_sections(p, ev);
-	bus_publish(p->bus, ev);
+	bus_publish(&p->bus, ev);
 	if (p->limits.max_events && p->shown >= p->limits.max_events)
 		p->stopping = true;
 	return 0;
@@ -235,7 +234,7 @@ static bool any_wants_owners(const struct pipeline *p)
 static bool copies_records(const struct pipeline *p)
 {
 	return !p->env && !p->selects && !p->own && !p->limits.max_events && !p->tap.event && !p->sym &&
-	       !bus_is_used(p->bus) && !any_wants_owners(p);
+	       !p->bus.first && !any_wants_owners(p);
 }
 
 /* The agent forwards records without users of their events as they are. All decoders need instance 0 (proc). */

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "pipeline/account.h"
+#include "pipeline/bus.h"
 #include "pipeline/failed_hooks.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_hold.h"
@@ -39,7 +40,7 @@ struct pipeline {
 	struct source *names_source; /* the file, read for names; NULL = it is not, or was */
 	bool named;		 /* its names are known: those in the stream are the same */
 	struct scap_state *scap; /* threads and descriptors for events with SEC_PARAMS */
-	struct bus *bus;
+	struct bus bus;
 	struct arena scratch; /* sections of the current event */
 	VEC(struct output *) outputs;
 

@@ -15,7 +15,6 @@ ALLOWED = {
     "pktfilter": {"base", "sonde", "worker", "libpcap", "libbpf"},
     "policy": {"base", "event", "sonde"},
     "worker": {"base", "libseccomp", "libcap-ng"},
-    "bus": {"base", "event", "sonde"},
     "ipc": {"base", "event", "loop", "sonde"},
     "state": {"base"},
     "container": {"base", "worker"},
@@ -42,7 +41,7 @@ ALLOWED = {
     "btf": {"base", "libbpf"},
     "host": {"base", "sonde", "libbpf"},
     "probe": {"base", "btf", "event", "host", "loop", "ring", "sonde", "libbpf"},
-    "pipeline": {"base", "btf", "bus", "cilium", "clickhouse", "enrich", "event", "host", "http_client", "ipc",
+    "pipeline": {"base", "btf", "cilium", "clickhouse", "enrich", "event", "host", "http_client", "ipc",
                  "loop", "probe", "ring", "scap", "sinks", "sonde", "source", "stack", "state", "sym", "worker"},
 }
 EVERYTHING = {"agent", "cmd", "compat", "lib", "main"}
