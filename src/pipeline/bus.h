@@ -33,7 +33,7 @@ static inline void bus_subscribe(struct bus *b, struct subscriber *s)
 	*end = s;
 }
 
-/* Nothing if it is no subscriber. */
+/* Does nothing for others. */
 static inline void bus_unsubscribe(struct bus *b, const struct subscriber *s)
 {
 	struct subscriber **at = &b->first;
