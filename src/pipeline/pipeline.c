@@ -16,7 +16,6 @@
 #include "pipeline/pipeline_state.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "enrich/enrich.h"
 #include "event/decode.h"
 #include "event/names.h"
 #include "loop/coop.h"
@@ -50,7 +49,6 @@ void pipeline_free(struct pipeline *p)
 	stack_functions_free(p->functions);
 	sym_free(p->sym);
 	pipeline_hold_fini(&p->hold);
-	enrich_free(p->enrich);
 	state_free(p->state);
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
@@ -77,9 +75,8 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 		return err_errno(err, r, "cannot register the event types");
 	p->state = state_new(0);
 	pipeline_path_init(p);
-	p->enrich = p->state ? enrich_new(p->state) : NULL;
 	p->scap = scap_state_new();
-	if (!p->enrich || !p->scap)
+	if (!p->state || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
 	scap_state_set_engine(p->scap, p->state);
 	*ret = TAKE_PTR(p);

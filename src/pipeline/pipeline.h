@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One assembled flow: source -> records -> decode -> enrich -> bus -> subscribers.
+ * One assembled flow: source -> records -> decode -> state -> bus -> subscribers.
  *
  * The source is the rings of live probes, a file, or a socket. The pipeline owns its parts, keeps the ledger, and
  * runs in one thread on the caller's loop. Order of calls: new, set_filter, add_sink, then open_live or open_file,
@@ -22,7 +22,6 @@ struct client;
 struct coop;
 struct core_host;
 struct decode_set;
-struct enrich;
 struct err;
 struct event;
 struct loop;
@@ -49,7 +48,7 @@ struct pipeline_probe {
 struct pipeline_tap {
 	/* Are events of @r needed? If not, @r is decoded only if it is state. */
 	bool (*wants_events)(void *ctx, const struct sonde_rec *r);
-	/* An enriched event of the current record. */
+	/* An event of the current record, as the state engine completes it. */
 	void (*event)(void *ctx, const struct event *ev);
 	/* The record, after its events. @error: 0, or why decoding failed. */
 	void (*record)(void *ctx, const struct sonde_rec *r, int error);

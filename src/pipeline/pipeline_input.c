@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/units.h"
-#include "enrich/pids.h"
+#include "host/pids.h"
 #include "event/decode.h"
 #include "ipc/client.h"
 #include "ipc/proto.h"

@@ -49,7 +49,6 @@ struct pipeline {
 	struct loop *loop; /* borrowed */
 	struct decode_set *decode;
 	struct state *state;	 /* who and what events are about */
-	struct enrich *enrich;
 	struct pipeline_hold hold; /* records that later ones complete */
 	struct sym *sym;	 /* NULL = no output needs names */
 	struct stack_functions *functions; /* of events, by sym; NULL without it */

@@ -16,9 +16,8 @@ ALLOWED = {
     "policy": {"base", "event", "sonde"},
     "worker": {"base", "libseccomp", "libcap-ng"},
     "ipc": {"base", "event", "loop", "sonde"},
-    "state": {"base"},
+    "state": {"base", "container", "event", "sonde"},
     "container": {"base", "worker"},
-    "enrich": {"base", "container", "event", "sonde", "state"},
     "elf": {"base", "sonde", "zlib", "libzstd", "liblzma", "libdw", "libelf", "libiberty"},
     "gobin": {"base", "elf", "libdw", "libelf"},
     "sym": {"base", "event", "elf", "worker", "sonde", "zlib"},
@@ -29,7 +28,7 @@ ALLOWED = {
     "metrics": {"base", "event", "tables"},
     "ui": {"base", "event", "http", "libmicrohttpd", "loop", "sinks", "sonde", "stack", "sym", "trace", "view",
            "worker", "zlib"},
-    "scap": {"base", "container", "enrich", "event", "sonde", "state"},
+    "scap": {"base", "container", "event", "sonde", "state"},
     "cilium": {"base"},
     "clickhouse": {"base", "event", "http_client", "worker"},
     "sinks": {"base", "cilium", "clickhouse", "event", "metrics", "packet", "scap", "stack", "store", "sym", "sonde",
@@ -41,7 +40,7 @@ ALLOWED = {
     "btf": {"base", "libbpf"},
     "host": {"base", "sonde", "libbpf"},
     "probe": {"base", "btf", "event", "host", "loop", "ring", "sonde", "libbpf"},
-    "pipeline": {"base", "btf", "cilium", "clickhouse", "enrich", "event", "host", "http_client", "ipc",
+    "pipeline": {"base", "btf", "cilium", "clickhouse", "event", "host", "http_client", "ipc",
                  "loop", "probe", "ring", "scap", "sinks", "sonde", "source", "stack", "state", "sym", "worker"},
 }
 EVERYTHING = {"agent", "cmd", "compat", "lib", "main"}
