@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
@@ -109,21 +110,6 @@ static int compile_file(int fd, struct buf *ret)
 	return ehframe_empty(ret);
 }
 
-static int write_all(int fd, const char *p, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EIO;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* @ctx: how many files. */
 static int work(void *ctx, _unused_ int in_fd, int out_fd)
 {
@@ -135,9 +121,9 @@ static int work(void *ctx, _unused_ int in_fd, int out_fd)
 		struct answer_head head = { .result = compile_file(WORKER_FD_FIRST + (int)i, &blob) };
 
 		head.len = head.result < 0 ? 0 : (uint32_t)blob.len;
-		r = write_all(out_fd, (const char *)&head, sizeof(head));
+		r = io_write_all(out_fd, &head, sizeof(head));
 		if (r == 0)
-			r = write_all(out_fd, blob.data, head.len);
+			r = io_write_all(out_fd, blob.data, head.len);
 	}
 	return r < 0 ? MIN(-r, 255) : 0;
 }

@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "base/rights.h"
 #include "base/str.h"
-#include "enrich/pids.h"
+#include "host/pids.h"
 #include "ipc/proto.h"
 #include "loop/coop.h"
 #include "pipeline/cilium_listener.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scratch memory that is released all at once by arena_reset(): decoders and enrichers allocate the parts of an event
- * here. A zeroed struct is an empty arena.
+ * Scratch memory that is released all at once by arena_reset(): decoders allocate the parts of an event here.
+ * A zeroed struct is an empty arena.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

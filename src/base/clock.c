@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define NS_PER_S 1000000000ULL
+#include "base/units.h"
 
 static uint64_t read_ns(clockid_t id)
 {
@@ -62,5 +62,5 @@ uint64_t clock_tick_ns(void)
 
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &ts) < 0)
 		return 0;
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }

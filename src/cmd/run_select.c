@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "cmd/cgroups.h"
 #include "cmd/run.h"
-#include "enrich/pids.h"
+#include "host/pids.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "event/names.h"

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/map.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter_error.h"
@@ -18,7 +19,6 @@
 
 #define WIDTH_MAX 4096u
 #define FIELD_NAME_MAX 128u
-#define NS_PER_S 1000000000u
 
 enum special { SPECIAL_NONE, SPECIAL_OUTPUTTIME, SPECIAL_TIME, SPECIAL_DATETIME, SPECIAL_ISO, SPECIAL__MAX };
 

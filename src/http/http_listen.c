@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/unix_socket.h"
 
 #define BACKLOG 128
 #define UNIX "unix:"
@@ -22,7 +23,6 @@ union address {
 	struct sockaddr any;
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
-	struct sockaddr_un un;
 };
 
 const char *http_listen_path(const char *address)
@@ -56,27 +56,12 @@ static socklen_t parse_inet(const char *text, union address *ret)
 		       : 0;
 }
 
-static socklen_t parse_unix(const char *path, union address *ret)
-{
-	ret->un = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (!*path || strlen(path) >= sizeof(ret->un.sun_path))
-		return 0;
-	memcpy(ret->un.sun_path, path, strlen(path));
-	return sizeof(ret->un);
-}
-
-static socklen_t parse(const char *address, union address *ret)
-{
-	const char *path = http_listen_path(address);
-
-	return path ? parse_unix(path, ret) : parse_inet(address, ret);
-}
-
 bool http_listen_check(const char *address, struct err *err)
 {
+	const char *path = http_listen_path(address);
 	union address a;
 
-	if (parse(address, &a))
+	if (path ? *path && strlen(path) < sizeof(((struct sockaddr_un *)NULL)->sun_path) : parse_inet(address, &a))
 		return true;
 	err_set(err, -EINVAL,
 		"%s: expected 127.0.0.1:PORT, [::1]:PORT or the path of a socket; other addresses are "
@@ -85,50 +70,36 @@ bool http_listen_check(const char *address, struct err *err)
 	return false;
 }
 
-/* Removes the socket of a server that was killed. */
-static void remove_stale(const char *path)
+/* Replaces the socket of a server that was killed. */
+static int listen_unix(const char *path, gid_t gid, struct err *err)
 {
 	struct stat st;
 
 	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
 		unlink(path);
+	return unix_socket_listen(path, gid, gid ? 0660 : 0600, err);
 }
 
-static int bind_unix(int fd, const union address *a, socklen_t len, gid_t gid)
+static int listen_inet(const char *address, const union address *a, socklen_t len, struct err *err)
 {
-	mode_t mask = umask(0177);
-	int r;
+	_cleanup_close_ int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1;
 
-	remove_stale(a->un.sun_path);
-	r = bind(fd, &a->any, len) < 0 ? -errno : 0;
-	umask(mask);
-	if (r < 0)
-		return r;
-	if (gid && (chown(a->un.sun_path, (uid_t)-1, gid) < 0 || chmod(a->un.sun_path, 0660) < 0)) {
-		r = -errno;
-		unlink(a->un.sun_path);
-	}
-	return r;
+	if (fd < 0)
+		return err_errno(err, -errno, "cannot create a socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, &a->any, len) < 0 || listen(fd, BACKLOG) < 0)
+		return err_errno(err, -errno, "cannot serve %s", address);
+	return TAKE_FD(fd);
 }
 
 int http_listen_open(const char *address, gid_t gid, struct err *err)
 {
+	const char *path = http_listen_path(address);
 	union address a;
-	socklen_t len = parse(address, &a);
-	_cleanup_close_ int fd = -1;
-	int one = 1, r;
+	socklen_t len = path ? 0 : parse_inet(address, &a);
 
 	if (!http_listen_check(address, err))
 		return -EINVAL;
-	fd = socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	r = a.any.sa_family == AF_UNIX ? bind_unix(fd, &a, len, gid) : bind(fd, &a.any, len) < 0 ? -errno : 0;
-	if (r >= 0 && listen(fd, BACKLOG) < 0) {
-		r = -errno;
-		if (a.any.sa_family == AF_UNIX)
-			unlink(a.un.sun_path);
-	}
-	return r < 0 ? err_errno(err, r, "cannot serve %s", address) : TAKE_FD(fd);
+	return path ? listen_unix(path, gid, err) : listen_inet(address, &a, len, err);
 }

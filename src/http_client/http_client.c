@@ -19,16 +19,16 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "http_client/http_client_child.h"
 #include "http_client/http_client_keeper.h"
 #include "worker/worker.h"
 
 #define QUEUE_BYTES (8u << 20)
 #define PATIENCE_NS (60ull * 1000000000)
-#define CLOSE_NS (5ull * 1000000000)
-#define READY_NS (10ull * 1000000000)
+#define CLOSE_NS (5 * NS_PER_S)
+#define READY_NS (10 * NS_PER_S)
 #define MEMORY_BYTES (1024ull << 20)	/* address space: shared libraries and the resolver's thread stacks */
-#define NS_PER_MS 1000000ull
 
 struct message {
 	struct message *next;
@@ -136,7 +136,7 @@ static void bury_child(struct http_client *p)
 
 	if (!p->worker)
 		return;
-	r = worker_finish(TAKE_PTR(p->worker), NS_PER_MS * 1000, &err);
+	r = worker_finish(TAKE_PTR(p->worker), NS_PER_S, &err);
 	if (p->in_flight)
 		snprintf(p->why, sizeof(p->why), "%.*s", (int)sizeof(p->why) - 1,
 			 r ? err.msg : "the process that sends ended");
@@ -237,7 +237,7 @@ void http_client_put(struct http_client *p, const void *data, size_t len, size_t
 	p->stats.items += n;
 	http_client_pump(p);
 	while (p->o.wait && p->worker && p->queued_bytes + len > p->o.queue_bytes && p->first) {
-		http_client_wait(p, 1000 * NS_PER_MS);
+		http_client_wait(p, NS_PER_S);
 		http_client_pump(p);
 	}
 	if (len <= POST_MESSAGE_MAX && (p->queued_bytes + len <= p->o.queue_bytes || !p->first))

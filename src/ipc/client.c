@@ -20,9 +20,10 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/units.h"
+#include "base/unix_socket.h"
 #include "sonde/wire.h"
 
-#define NS_PER_MS 1000000ULL
 #define GREETING_MS 30000	/* it may be loading other clients' probes */
 #define READY_MS 60000		/* the verifier runs at a start, and the host may be busy */
 #define READ_BYTES (256u << 10)
@@ -286,25 +287,14 @@ static int say_hello(struct client *c, const char *name, struct err *err)
 
 static int open_socket(const char *path, struct err *err)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int r;
+	int r = unix_socket_connect(path, 0, err);
 
-	if (fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s: a socket path has at most %zu bytes", path,
-			       sizeof(addr.sun_path) - 1);
-	strcpy(addr.sun_path, path);
-	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0)
-		return TAKE_FD(fd);
-	r = -errno;
 	if (r == -EACCES)
 		return err_set(err, r, "%s: not permitted; the agent's readers are root and the group sonde", path);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return err_set(err, r, "no agent listens at %s (sonde agent, or systemctl start sonde-agent, starts "
 			       "one)", path);
-	return err_errno(err, r, "cannot connect to the agent at %s", path);
+	return r;
 }
 
 int client_attach(int fd, const char *name, struct client **ret, struct err *err)

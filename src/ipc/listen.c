@@ -10,8 +10,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,8 +17,8 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/unix_socket.h"
 
-#define BACKLOG 512
 #define PASSED_FD 3		/* first descriptor passed by systemd: sd_listen_fds(3) */
 #define PAUSE_NS 100000000ull	/* pause after running out of descriptors */
 #define ACCEPT_ROUND 64		/* connections per turn */
@@ -39,31 +37,6 @@ DEFINE_CLEANUP(struct sock_dir *, listen_sock_dir_close)
 
 /* ---- the directory ---- */
 
-/* Switches the group, so that files are created with @gid. */
-struct mask { gid_t gid; mode_t umask; };
-
-/* For this thread only: the C library would change all threads, by a signal. */
-static int set_group(gid_t gid)
-{
-	return (int)syscall(SYS_setresgid, (gid_t)-1, gid, (gid_t)-1);
-}
-
-static struct mask mask_set(gid_t gid, mode_t umask_)
-{
-	struct mask old = { .gid = getegid(), .umask = umask(umask_) };
-
-	if (gid && set_group(gid) < 0)
-		old.gid = (gid_t)-1;
-	return old;
-}
-
-static void mask_reset(const struct mask *old)
-{
-	umask(old->umask);
-	if (old->gid != (gid_t)-1 && set_group(old->gid) < 0)
-		abort();	/* was ours before */
-}
-
 static int check_dir(const char *path, struct err *err)
 {
 	struct stat st;
@@ -80,10 +53,10 @@ static int check_dir(const char *path, struct err *err)
 
 static int make_dir(struct sock_dir *d, gid_t gid, struct err *err)
 {
-	struct mask old = mask_set(gid, 0027);
+	struct unix_socket_mask old = unix_socket_mask_set(gid, 0027);
 	int r = mkdir(d->path, 0750) < 0 ? -errno : 0;
 
-	mask_reset(&old);
+	unix_socket_mask_reset(&old);
 	d->made = r == 0;
 	if (r < 0 && r != -EEXIST)
 		return err_errno(err, r, "cannot create directory %s", d->path);
@@ -194,33 +167,25 @@ bool listen_sock_dir_lost(struct sock_dir *d, const char *name)
 
 int listen_sock_dir_listen(struct sock_dir *d, const char *name, gid_t gid, struct err *err)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct mask old;
+	_cleanup_close_ int fd = -1;
+	const mode_t mode = gid ? 0660 : 0600;
 	char path[256];
 	int r;
 
-	if (fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	if ((d->n_made == SOCKETS_MAX && !made_find(d, name)) ||
-	    strlen(d->path) + strlen(name) + 2 > sizeof(addr.sun_path))
-		return err_set(err, -ENAMETOOLONG, "%s/%s: too long for the path of a socket", d->path, name);
 	path_in(d, name, path, sizeof(path));
-	strcpy(addr.sun_path, path);	/* checked above */
-	unlink(addr.sun_path);	/* the lock is ours, so its creator has ended */
-	old = mask_set(gid, gid ? 0117 : 0177);
-	r = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
-	mask_reset(&old);
-	if (r >= 0) {
-		r = note_made(d, name, path);
-		if (r < 0)
-			unlink(addr.sun_path);
-	}
-	if (r < 0)
-		return err_errno(err, r, "cannot create socket %s", addr.sun_path);
-	if (listen(fd, BACKLOG) < 0)
-		return err_errno(err, -errno, "cannot listen on %s", addr.sun_path);
-	return TAKE_FD(fd);
+	if (d->n_made == SOCKETS_MAX && !made_find(d, name))
+		return err_set(err, -ENAMETOOLONG, "%s: too many sockets", path);
+	unlink(path);	/* the lock is ours, so its creator has ended */
+	fd = unix_socket_listen(path, gid, mode, err);
+	if (fd == -EPERM)
+		fd = unix_socket_listen(path, 0, mode, err);
+	if (fd < 0)
+		return fd;
+	r = note_made(d, name, path);
+	if (r >= 0)
+		return TAKE_FD(fd);
+	unlink(path);
+	return err_errno(err, r, "cannot serve %s", path);
 }
 
 /* ---- sockets that were passed: sd_listen_fds(3) ---- */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/bus.h"
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -20,7 +21,6 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "bus/bus.h"
 #include "event/event.h"
 #include "event/params.h"
 #include "probe/probe.h"
@@ -51,7 +51,7 @@ struct window { uint64_t from_ns, to_ns; };
 struct sonde {
 	struct loop *loop;
 	struct pipeline *pipeline;
-	struct sub *sub;
+	struct subscriber sub;
 	struct sys_conf sys;
 	sonde_open_args args;
 	const char *comms[SONDE_MAX_SUPPRESSED_COMMS];
@@ -63,6 +63,7 @@ struct sonde {
 	VEC(struct window) windows;	/* time ranges without events */
 	uint64_t last_ns;		/* time of the last event */
 	bool opened, ended;
+	bool failed;			/* out of memory: no more events */
 	int end;			/* result of the pipeline, once the queue is empty */
 	struct err err;
 };
@@ -153,21 +154,20 @@ static bool is_left_out(const struct sonde *h, uint64_t ts_ns)
 	return false;
 }
 
-static int on_event(void *ctx, const struct event *ev)
+static void on_event(void *ctx, const struct event *ev)
 {
 	struct sonde *h = ctx;
 	struct params p;
 
-	if (params_of(ev, &p) < 0)
-		return 0;
+	if (h->failed || params_of(ev, &p) < 0)
+		return;
 	if (ev->desc == &scap_row_desc) {
 		call_proc_callback(h, &p);
-		return 0;
+		return;
 	}
 	h->last_ns = ev->ts_ns;
-	if (ev->desc->class != EVENT_DATA || is_left_out(h, ev->ts_ns) || is_suppressed(h, ev, &p))
-		return 0;
-	return add_event(h, ev, &p);
+	if (ev->desc->class == EVENT_DATA && !is_left_out(h, ev->ts_ns) && !is_suppressed(h, ev, &p))
+		h->failed = add_event(h, ev, &p) < 0;
 }
 
 /* ---- open and close ---- */
@@ -178,7 +178,6 @@ void sonde_close(sonde_t *h)
 		return;
 	if (h->opened && !h->ended)
 		pipeline_end(h->pipeline, NULL);
-	bus_unsubscribe(h->sub);
 	pipeline_free(h->pipeline);
 	loop_free(h->loop);
 	map_fini(&h->suppressed);
@@ -234,10 +233,9 @@ static int open_input(struct sonde *h)
 	r = pipeline_new(h->loop, &h->pipeline, &h->err);
 	if (r < 0)
 		return r;
-	pipeline_want(h->pipeline, 1u << SEC_PARAMS);
-	h->sub = bus_subscribe(pipeline_bus(h->pipeline), &(struct sub_opts){ .event = on_event, .ctx = h });
-	if (!h->sub)
-		return err_errno(&h->err, -ENOMEM, "cannot subscribe");
+	pipeline_need(h->pipeline, 1u << SEC_PARAMS);
+	h->sub = (struct subscriber){ .event = on_event, .ctx = h };
+	bus_subscribe(pipeline_bus(h->pipeline), &h->sub);
 	r = h->args.path ? pipeline_open_file(h->pipeline, h->args.path, &h->err) : open_live(h);
 	if (r >= 0)
 		r = pipeline_begin(h->pipeline, &limits, &h->err);

@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "loop/hold.h"
 #include "base/macros.h"
+#include "base/units.h"
 
-#define NS_PER_S 1000000000ULL
 #define ROUND_EVENTS 64 /* events per round */
 
 enum source_kind { SOURCE_IO, SOURCE_TIMER, SOURCE_SIGNAL, SOURCE__MAX };

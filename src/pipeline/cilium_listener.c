@@ -16,18 +16,19 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "bus/bus.h"
+#include "base/unix_socket.h"
 #include "cilium/gob.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "ipc/broadcast.h"
+#include "ipc/listen.h"
+#include "pipeline/bus.h"
 #include "sinks/cilium/cilium_map.h"
 #include "worker/opener.h"
 
@@ -37,7 +38,6 @@
 #define WRITE_PIECES 16		/* of 64 KiB, in one call */
 #define TURN_BYTES (1u << 20)	/* per client and turn */
 #define DRAIN_MS 1000		/* at the end: longest wait for a client to read */
-#define RETRY_NS 1000000000ull		/* after accept() ran out of descriptors */
 
 struct feed {
 	struct feed *next;
@@ -60,13 +60,13 @@ struct client {
 
 struct cilium_listener {
 	struct loop *loop;
-	struct sub *sub;
+	struct bus *bus;		/* borrowed */
+	struct subscriber sub;
 	struct broadcast *broadcast;
 	struct feed *feeds;
 	struct cilium_map map;
 	struct buf payload;		/* scratch */
-	int fd;				/* owned */
-	struct loop_source *io, *retry;
+	struct listener *connections;	/* owned */
 	char *path;			/* owned; NULL = socket passed in */
 	int folder_fd;			/* owned; folder of path; -1 = socket passed in */
 	struct opener *opener;		/* removes the socket; borrowed; NULL = this process does */
@@ -176,8 +176,6 @@ static void client_remove(struct client *c)
 	loop_remove(c->io);
 	close(c->fd);
 	client_free(c);
-	if (l->retry)
-		loop_set_timer(l->retry, 1, 0);	/* a descriptor is free again */
 	if (!l->clients && l->o.wanted)
 		l->o.wanted(l->o.ctx, false);
 }
@@ -301,37 +299,15 @@ static int client_add(struct cilium_listener *l, int fd)
 	return 0;
 }
 
-/* Out of descriptors: stops accepting for a while, since the listening socket would stay readable. */
-static void pause_accepting(struct cilium_listener *l)
-{
-	loop_set_events(l->io, 0);
-	loop_set_timer(l->retry, RETRY_NS, 0);
-}
-
-static int on_retry(void *ctx, _unused_ uint64_t now_ns)
+static void on_connect(void *ctx, int fd)
 {
 	struct cilium_listener *l = ctx;
+	const bool full = l->stats.clients >= l->max_clients;
 
-	loop_set_events(l->io, EPOLLIN);
-	return 0;
-}
-
-static int on_connect(void *ctx, int fd, _unused_ uint32_t events)
-{
-	struct cilium_listener *l = ctx;
-	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	if (client < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			pause_accepting(l);
-		return 0;
-	}
-	if (l->stats.clients >= l->max_clients || client_add(l, client) < 0) {
+	if (full)
+		close(fd);
+	if (full || client_add(l, fd) < 0)
 		l->stats.refused++;
-		if (l->stats.clients >= l->max_clients)
-			close(client);
-	}
-	return 0;
 }
 
 /* ---- events ---- */
@@ -345,13 +321,13 @@ static void add_payload(struct cilium_listener *l, struct feed *f)
 	wake_clients(l, f);
 }
 
-static int on_event(void *ctx, const struct event *ev)
+static void on_event(void *ctx, const struct event *ev)
 {
 	struct cilium_listener *l = ctx;
 	struct cilium_payload p;
 
 	if (!l->clients || (l->o.pass && !l->o.pass(l->o.ctx, ev)))
-		return 0;
+		return;
 	for (struct feed *f = l->feeds; f; f = f->next) {
 		const struct event *shown = l->o.show ? l->o.show(l->o.ctx, ev, f->viewer) : ev;
 
@@ -361,7 +337,6 @@ static int on_event(void *ctx, const struct event *ev)
 		gob_put_payload(&l->payload, &p, true);
 		add_payload(l, f);
 	}
-	return 0;
 }
 
 void cilium_listener_message(struct cilium_listener *l, const char *format, ...)
@@ -383,51 +358,23 @@ void cilium_listener_message(struct cilium_listener *l, const char *format, ...)
 
 /* ---- the socket ---- */
 
-static int set_address(struct sockaddr_un *a, const char *path, struct err *err)
-{
-	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (!*path || strlen(path) >= sizeof(a->sun_path))
-		return err_set(err, -EINVAL, "%s: a socket path has 1 to %zu bytes", path, sizeof(a->sun_path) - 1);
-	memcpy(a->sun_path, path, strlen(path));
-	return 0;
-}
-
 /* Removes a stale socket. */
-static int make_room(const struct sockaddr_un *a, struct err *err)
+static int make_room(const char *path, struct err *err)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
 
-	if (lstat(a->sun_path, &st) < 0)
-		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot use %s", a->sun_path);
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, -errno, "cannot use %s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, -EEXIST, "%s exists and is not a socket", a->sun_path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	if (connect(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 || errno == EAGAIN)
+		return err_set(err, -EEXIST, "%s exists and is not a socket", path);
+	fd = unix_socket_connect(path, SOCK_NONBLOCK, err);
+	if (fd >= 0 || fd == -EAGAIN)
 		return err_set(err, -EADDRINUSE, "another process serves %s (an agent of Cilium, another sonde?)",
-			       a->sun_path);
-	if (errno != ECONNREFUSED || unlink(a->sun_path) < 0)
-		return err_errno(err, -errno, "cannot use %s", a->sun_path);
-	return 0;
-}
-
-/* umask() keeps clients out until mode and group are set. */
-static int set_rights(struct cilium_listener *l, const struct cilium_listener_opts *o, struct err *err)
-{
-	const struct group *g = getgrnam(o->group ? o->group : "cilium");
-	struct stat st;
-
-	if (!g && o->group)
-		return err_set(err, -EINVAL, "group %s does not exist", o->group);
-	if (g && chown(l->path, (uid_t)-1, g->gr_gid) < 0 && errno != EPERM)
-		return err_errno(err, -errno, "cannot change the group of %s to %s", l->path, g->gr_name);
-	if (chmod(l->path, 0660) < 0 || lstat(l->path, &st) < 0)
-		return err_errno(err, -errno, "cannot set the mode of %s", l->path);
-	l->dev = st.st_dev;
-	l->ino = st.st_ino;
-	return 0;
+			       path);
+	if (fd != -ECONNREFUSED)
+		return fd;
+	return unlink(path) < 0 ? err_errno(err, -errno, "cannot use %s", path) : 0;
 }
 
 static const char *name_of(const char *path)
@@ -440,46 +387,43 @@ static const char *name_of(const char *path)
 /* Opened now, so that the socket is removed from its own folder even if the path changes. */
 static int open_folder(struct cilium_listener *l, const char *path, struct err *err)
 {
-	char folder[sizeof(((struct sockaddr_un *)NULL)->sun_path)] = ".";
 	size_t len = (size_t)(name_of(path) - path);
+	_cleanup_free_ char *folder = len ? strndup(path, len) : strdup(".");
 
-	if (len) {
-		memcpy(folder, path, len);	/* fits: set_address() checked the path */
-		folder[len] = '\0';
-	}
-	l->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder)
+		l->folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return l->folder_fd < 0 ? err_errno(err, -errno, "cannot use %s", path) : 0;
 }
 
+/* The listening socket. */
 static int bind_socket(struct cilium_listener *l, const struct cilium_listener_opts *o, struct err *err)
 {
-	struct sockaddr_un a;
-	mode_t mask;
-	int r = set_address(&a, o->path, err);
+	const struct group *g = getgrnam(o->group ? o->group : "cilium");
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
 
-	if (r >= 0)
-		r = make_room(&a, err);
+	if (!g && o->group)
+		return err_set(err, -EINVAL, "group %s does not exist", o->group);
+	r = make_room(o->path, err);
 	if (r >= 0)
 		r = open_folder(l, o->path, err);
 	if (r < 0)
 		return r;
-	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (l->fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	mask = umask(0177);
-	r = bind(l->fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ? -errno : 0;
-	umask(mask);
-	if (r < 0)
-		return err_errno(err, r, "cannot serve %s", o->path);
+	fd = unix_socket_listen(o->path, g ? g->gr_gid : 0, 0660, err);
+	if (fd == -EPERM)
+		fd = unix_socket_listen(o->path, 0, 0660, err);
+	if (fd < 0)
+		return fd;
 	l->path = strdup(o->path);
-	if (!l->path) {
+	if (!l->path || fstatat(l->folder_fd, name_of(o->path), &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		r = l->path ? -errno : -ENOMEM;
 		unlink(o->path);
-		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
+		return err_errno(err, r, "cannot serve %s", o->path);
 	}
-	r = set_rights(l, o, err);
-	if (r < 0)
-		return r;
-	return listen(l->fd, SOMAXCONN) < 0 ? err_errno(err, -errno, "cannot serve %s", o->path) : 0;
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	return TAKE_FD(fd);
 }
 
 /*
@@ -530,15 +474,12 @@ void cilium_listener_free(struct cilium_listener *l)
 {
 	if (!l)
 		return;
-	bus_unsubscribe(l->sub);
+	bus_unsubscribe(l->bus, &l->sub);
 	l->o.wanted = NULL;
 	drain_clients(l);
 	while (l->clients)
 		client_remove(l->clients);
-	loop_remove(l->io);
-	loop_remove(l->retry);
-	if (l->fd >= 0)
-		close(l->fd);
+	listen_free(l->connections);
 	if (l->path && l->opener)
 		opener_remove(l->opener);
 	else if (l->path)
@@ -563,22 +504,18 @@ int cilium_listener_new(struct loop *loop, struct bus *bus, const struct cilium_
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->path);
 	l->broadcast = broadcast_new(&frame_ops);
 	l->loop = loop;
+	l->bus = bus;
+	l->sub = (struct subscriber){ .event = on_event, .ctx = l };
 	l->o = *o;
-	l->fd = o->fd ? o->fd : -1;
 	l->folder_fd = -1;
 	l->max_clients = o->max_clients ? o->max_clients : MAX_CLIENTS;
-	r = !l->broadcast ? err_errno(err, -ENOMEM, "cannot serve %s", o->path) : o->fd ? 0 : bind_socket(l, o, err);
+	r = o->fd ? o->fd : bind_socket(l, o, err);
 	if (r < 0)
 		return r;
-	r = loop_add_io(loop, l->fd, EPOLLIN, on_connect, l, &l->io);
-	if (r >= 0)
-		loop_set_plain(l->io);
-	if (r >= 0)
-		r = loop_add_timer(loop, 0, 0, on_retry, l, &l->retry);
-	if (r >= 0)
-		l->sub = bus_subscribe(bus, &(struct sub_opts){ .event = on_event, .ctx = l });
-	if (r < 0 || !l->sub)
+	r = listen_new(loop, r, on_connect, l, &l->connections);
+	if (r < 0 || !l->broadcast)
 		return err_errno(err, r < 0 ? r : -ENOMEM, "cannot serve %s", o->path);
+	bus_subscribe(bus, &l->sub);
 	*ret = TAKE_PTR(l);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pipeline/bus.h"
 #include "pipeline/rotation.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -16,7 +17,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "bus/bus.h"
 #include "clickhouse/clickhouse_sender.h"
 #include "event/decode.h"
 #include "event/redact/redact_record.h"
@@ -30,7 +30,8 @@ struct output {
 	struct outfile *file;	/* owned */
 	struct http_client *post; /* owned; process behind a remote file; NULL = none */
 	struct clickhouse_sender *sender; /* owned; the same for blocks */
-	struct sub *sub;	/* owned */
+	struct bus *bus;	/* borrowed */
+	struct subscriber sub;
 	const struct sink_ops *ops;
 	const struct sink_opts *opts;
 	char *path;		/* owned; file name of a rotated output as given; NULL = not rotated */
@@ -115,24 +116,23 @@ static void choose_file(struct output *o, const struct event *ev)
 }
 
 /* Errors stay with their output: one full disk must not end the others. */
-static int take_event(void *ctx, const struct event *ev)
+static void take_event(void *ctx, const struct event *ev)
 {
 	struct output *o = ctx;
 
 	if (o->pass && !o->pass(o->pass_ctx, ev))
-		return 0;
+		return;
 	if (o->error) {
 		o->refused++;
-		return 0;
+		return;
 	}
 	if (o->done && ev->desc->class != EVENT_META)
-		return 0;
+		return;
 	choose_file(o, ev);
 	if (o->error)
 		o->refused++;
 	else if (!o->done || ev->desc->class == EVENT_META)
 		note(o, sink_event(&o->sink, ev));
-	return 0;
 }
 
 int output_folder(const struct output *o)
@@ -159,7 +159,8 @@ static void output_free(struct output *o)
 {
 	if (o->folder_fd >= 0)
 		close(o->folder_fd);
-	bus_unsubscribe(o->sub);
+	if (o->bus)
+		bus_unsubscribe(o->bus, &o->sub);
 	outfile_free(o->file);
 	http_client_free(o->post);
 	clickhouse_sender_free(o->sender);
@@ -301,8 +302,10 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 		return r;
 	if (!ops->event)
 		return 0;
-	o->sub = bus_subscribe(bus, &(struct sub_opts){ .event = take_event, .ctx = o });
-	return o->sub ? 0 : err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
+	o->sub = (struct subscriber){ .event = take_event, .ctx = o };
+	o->bus = bus;
+	bus_subscribe(bus, &o->sub);
+	return 0;
 }
 
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,

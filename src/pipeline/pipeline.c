@@ -1,37 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Assembly of a pipeline, and its accessors.
+ * Assembly of a pipeline, its accessors and its rights.
  */
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "pipeline/cilium_listener.h"
 #include "pipeline/output.h"
-#include "pipeline/pipeline_names.h"
 #include "pipeline/pipeline_path.h"
-#include "pipeline/pipeline_probes.h"
-#include "pipeline/pipeline_rings.h"
 #include "pipeline/pipeline_state.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
-#include "loop/coop.h"
 #include "base/err.h"
-#include "base/log.h"
-#include "base/units.h"
-#include "loop/loop.h"
-#include "bus/bus.h"
-#include "enrich/enrich.h"
-#include "enrich/pids.h"
 #include "event/decode.h"
 #include "event/names.h"
-#include "ipc/client.h"
+#include "loop/coop.h"
 #include "probe/budget/budget.h"
 #include "probe/env.h"
-#include "ring/ring.h"
 #include "scap/state/state.h"
+#include "sinks/outfile.h"
 #include "source/source.h"
 #include "stack/functions.h"
 #include "state/state.h"
@@ -39,17 +30,15 @@
 #include "sym/sym.h"
 #include "worker/opener.h"
 #include "worker/spawner.h"
-
-#define START_ROUND_MS 50	/* between two reads of the rings */
+#include "worker/worker.h"
 
 void pipeline_free(struct pipeline *p)
 {
 	if (!p)
 		return;
 	coop_stop(p->coop);
-	loop_remove(p->ring_io);
 	budget_free(p->budget);
-	pipeline_probes_free(p);
+	pipeline_live_free(p);
 	coop_free(p->coop);
 	probe_env_free(p->env);
 	source_close(p->source);
@@ -57,11 +46,9 @@ void pipeline_free(struct pipeline *p)
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_close(p->outputs.items[i], NULL);
 	vec_fini(&p->outputs);
-	bus_free(p->bus);
 	stack_functions_free(p->functions);
 	sym_free(p->sym);
 	pipeline_hold_fini(&p->hold);
-	enrich_free(p->enrich);
 	state_free(p->state);
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
@@ -88,10 +75,8 @@ int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err)
 		return err_errno(err, r, "cannot register the event types");
 	p->state = state_new(0);
 	pipeline_path_init(p);
-	p->enrich = p->state ? enrich_new(p->state) : NULL;
-	p->bus = bus_new();
 	p->scap = scap_state_new();
-	if (!p->enrich || !p->bus || !p->scap)
+	if (!p->state || !p->scap)
 		return err_errno(err, -ENOMEM, "cannot set up the pipeline");
 	scap_state_set_engine(p->scap, p->state);
 	*ret = TAKE_PTR(p);
@@ -105,12 +90,7 @@ const struct registry *pipeline_registry(const struct pipeline *p)
 
 struct bus *pipeline_bus(struct pipeline *p)
 {
-	return p->bus;
-}
-
-void pipeline_want(struct pipeline *p, uint32_t sections)
-{
-	p->needs |= sections;
+	return &p->bus;
 }
 
 struct scap_state *pipeline_scap(struct pipeline *p)
@@ -184,7 +164,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 
 	if (vec_grow(&p->outputs) < 0)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
-	r = output_open(p->bus, ops, opts, path, &o, err);
+	r = output_open(&p->bus, ops, opts, path, &o, err);
 	if (r < 0)
 		return r;
 	p->outputs.items[p->outputs.len++] = o;
@@ -192,6 +172,27 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 	p->records |= ops->record != NULL;
 	p->collects |= p->sym && ops->flags & SINK_RAW;
 	return 0;
+}
+
+int pipeline_trigger(struct pipeline *p)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < p->outputs.len; i++)
+		n += output_trigger(p->outputs.items[i]);
+	return n;
+}
+
+void pipeline_dumps(const struct pipeline *p, uint64_t *ret_dumps, uint64_t *ret_more)
+{
+	*ret_dumps = *ret_more = 0;
+	for (size_t i = 0; i < p->outputs.len; i++) {
+		uint64_t dumps, more;
+
+		output_dumps(p->outputs.items[i], &dumps, &more);
+		*ret_dumps += dumps;
+		*ret_more += more;
+	}
 }
 
 void pipeline_need(struct pipeline *p, uint32_t sections)
@@ -202,21 +203,6 @@ void pipeline_need(struct pipeline *p, uint32_t sections)
 uint32_t pipeline_needs(const struct pipeline *p)
 {
 	return p->needs;
-}
-
-static void hook_fails(struct pipeline *p, uint64_t of, const char *hook, const char *why)
-{
-	const uint64_t was = failed_hooks_add(&p->failed, of, hook, why);
-
-	if (!was && !p->agent_says)
-		log_warn("%s does not work here: %s", hook, why);
-	if (of & ~was && p->tap.failed)
-		p->tap.failed(p->tap.ctx, of, hook, why);
-}
-
-static void on_failed_hook(void *ctx, unsigned instance, const char *hook, const struct err *err)
-{
-	hook_fails(ctx, 1ull << instance, hook, err->msg);
 }
 
 bool pipeline_hook_failed(const struct pipeline *p, const char *hook)
@@ -230,16 +216,6 @@ void pipeline_failed_hooks(const struct pipeline *p, uint64_t of,
 	for (size_t i = 0; i < p->failed.all.len; i++)
 		if (p->failed.all.items[i].of & of)
 			fn(ctx, p->failed.all.items[i].hook, p->failed.all.items[i].why);
-}
-
-static void on_note(const char *text)
-{
-	log_info("sonde: %s", text);
-}
-
-static void catch_up(void *ctx)
-{
-	pipeline_drain(ctx);
 }
 
 int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err)
@@ -267,166 +243,6 @@ void pipeline_set_own_heap(struct pipeline *p)
 void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
 {
 	p->limits = *limits;
-}
-
-struct start {
-	struct pipeline *p;
-	struct err *err;
-	int result;
-};
-
-static void run_start(void *ctx)
-{
-	struct start *s = ctx;
-
-	s->result = pipeline_probes_start(s->p, s->err);
-}
-
-/*
- * The loop runs while the job does. Until the rings may be read, life-cycle records wait beside them. A stop
- * cancels the job, which is not an error.
- */
-static int start_aside(struct pipeline *p, struct err *err)
-{
-	struct start s = { .p = p, .err = err };
-	struct coop_job job = { .name = "start", .run = run_start, .ctx = &s };
-	int r = 0;
-
-	coop_submit(p->coop, &job);
-	while (r >= 0 && job.state != COOP_IDLE && !p->stopping) {
-		r = loop_once(p->loop, START_ROUND_MS);
-		if (r >= 0 && p->draining)
-			r = pipeline_rings_read(p);
-		else
-			ring_reader_stash(probe_env_reader(p->env));
-	}
-	if (job.state != COOP_IDLE)
-		coop_stop(p->coop);
-	if (p->stopping)
-		return 0;
-	return r < 0 ? err_errno(err, r, "cannot wait for the probes") : s.result;
-}
-
-/* The cost of the start, which takes a second more for its tables, is not measured. */
-static int limit_cpu(struct pipeline *p, unsigned permille, struct err *err)
-{
-	const struct budget_opts o = {
-		.env = p->env,
-		.loop = p->loop,
-		.permille = permille,
-		.settle_ns = NS_PER_S,
-	};
-
-	return permille ? budget_new(&o, &p->budget, err) : 0;
-}
-
-int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
-		       size_t n_probes, struct err *err)
-{
-	struct probe_env_opts o = *env;
-	int r;
-
-	if (n_probes + 1 > SONDE_INSTANCES)
-		return err_set(err, -E2BIG, "at most %d probes can run at once", SONDE_INSTANCES - 1);
-	spawner_start(NULL);	/* while this process is small; without it workers are forked from this one */
-	o.spawner = (uint32_t)spawner_pid();
-	r = probe_env_new(&o, &p->env, err);
-	if (r < 0)
-		return r;
-	probe_env_set_coop(p->env, p->coop);
-	probe_env_set_sink(p->env, pipeline_path_from_probe, catch_up, p);
-	probe_env_set_complain(p->env, on_failed_hook, p);
-	probe_env_set_note(p->env, on_note);
-	r = limit_cpu(p, env->max_cpu_permille, err);
-	if (r >= 0)
-		r = pipeline_probes_add(p, probes, n_probes, err);
-	if (r < 0)
-		return r;
-	pipeline_path_emit_host(p);
-	pipeline_path_emit_clock(p);
-	r = start_aside(p, err);
-	if (r >= 0)
-		probe_env_settle(p->env);
-	pipeline_probes_let_heap_go(p);
-	return r < 0 ? r : 0;
-}
-
-static int on_answer(_unused_ void *ctx, _unused_ int fd, _unused_ uint32_t events)
-{
-	return 0;
-}
-
-/*
- * Waits until the input's format is known, so that an unknown one fails before the run. Waits in the loop, where a
- * signal ends it.
- */
-static int await_format(struct pipeline *p, struct err *err)
-{
-	uint64_t end_ns = clock_boot_ns() + SOURCE_FORMAT_MS * NS_PER_MS;
-	struct loop_source *answer = NULL;
-	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_answer, p, &answer);
-
-	if (r < 0)
-		return err_errno(err, r, "cannot wait for input");
-	r = source_await_format(p->source, 0, err);
-	while (r == -ETIMEDOUT && !p->stopping && clock_boot_ns() < end_ns) {
-		loop_once(p->loop, START_ROUND_MS);
-		r = source_await_format(p->source, 0, err);
-	}
-	loop_remove(answer);
-	return p->stopping ? 0 : r;
-}
-
-int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
-{
-	int r = source_open_query(path, p->query, &p->source, err);
-
-	if (r >= 0)
-		r = await_format(p, err);
-	return r < 0 ? r : pipeline_names_open(p, path, err);
-}
-
-int pipeline_read_permille(const struct pipeline *p)
-{
-	return p->source ? source_read_permille(p->source) : -1;
-}
-
-void pipeline_set_query(struct pipeline *p, const struct store_query *query)
-{
-	p->query = query;
-}
-
-void pipeline_set_follows(struct pipeline *p, bool follows)
-{
-	p->follows = follows;
-}
-
-void pipeline_open_source(struct pipeline *p, struct source *source)
-{
-	p->source = source;
-}
-
-void pipeline_take_failed(struct pipeline *p, const struct proto_frame *f)
-{
-	const char *hook = proto_fixed(f, NULL, 0) ? proto_word(f, 0, NULL) : NULL, *why;
-
-	for (; hook; hook = why ? proto_word(f, 0, why) : NULL) {
-		why = proto_word(f, 0, hook);
-		if (why)
-			hook_fails(p, 1, hook, why);
-	}
-}
-
-void pipeline_open_agent(struct pipeline *p, struct client *c, bool says)
-{
-	const struct proto_frame failed = client_failed_hooks(c);
-
-	p->client = c;
-	p->agent_says = says;
-	pipeline_take_failed(p, &failed);
-	/* the agent's pids are those of the initial pid namespace */
-	if (pids_are_initial())
-		p->own = (uint32_t)getpid();
 }
 
 const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
@@ -492,4 +308,126 @@ void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 		if (pipeline_instance(p, i, &one))
 			account_add(ret, &one);
 	}
+}
+
+/* ---- rights ---- */
+
+/*
+ * A pipeline over a file gives up all rights before it reads. An opener process then opens files for it (symbol
+ * files, next files of a rotated output) and removes the listener's socket.
+ */
+#define OPEN_SYMBOLS UINT32_MAX		/* other values: index of an output */
+
+/* Runs in the opener. @name comes from a process that has parsed untrusted input. */
+static int open_for(void *ctx, uint32_t what, const char *name)
+{
+	const struct pipeline *p = ctx;
+
+	if (what == OPEN_SYMBOLS && p->sym)
+		return sym_open_elf(p->sym, name);
+	if (what >= p->outputs.len || output_folder(p->outputs.items[what]) < 0)
+		return -EPERM;
+	return outfile_open_below(output_folder(p->outputs.items[what]), name);
+}
+
+static int open_symbols(void *ctx, const char *path)
+{
+	const struct pipeline *p = ctx;
+
+	return opener_open(p->opener, OPEN_SYMBOLS, path);
+}
+
+/* Runs in the opener, too. */
+static int remove_socket(void *ctx)
+{
+	const struct pipeline *p = ctx;
+
+	if (p->served_folder)
+		return unlinkat(p->served_folder, p->served_name, 0) < 0 ? -errno : 0;
+	return cilium_listener_remove_socket(p->listener);
+}
+
+static int start_opener(struct pipeline *p, struct err *err)
+{
+	int fds[WORKER_FDS_MAX + 1], socket_folder = p->served_folder ? p->served_folder :
+						     p->listener ? cilium_listener_folder(p->listener) : -1;
+	struct opener_opts o = { .open = open_for, .ctx = p, .fds = fds };
+	size_t n = 0;
+
+	if (p->sym)
+		fds[n++] = sym_root_fd(p->sym);
+	if (socket_folder >= 0) {
+		o.remove = remove_socket;
+		o.remove_fd = fds[n++] = socket_folder;
+	}
+	for (size_t i = 0; i < p->outputs.len && n < WORKER_FDS_MAX + 1; i++)
+		if (output_folder(p->outputs.items[i]) >= 0)
+			fds[n++] = output_folder(p->outputs.items[i]);
+	o.n_fds = n;
+	return n ? opener_start(&o, &p->opener, err) : 0;
+}
+
+static void use_opener(struct pipeline *p)
+{
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_set_opener(p->outputs.items[i], p->opener, (uint32_t)i);
+	if (p->sym)
+		sym_set_open(p->sym, open_symbols, p);
+	if (p->listener)
+		cilium_listener_set_opener(p->listener, p->opener);
+}
+
+int pipeline_give_up_rights(struct pipeline *p, struct err *err)
+{
+	int r = 0;
+
+	if (worker_confines() && !p->opener)
+		r = start_opener(p, err);
+	if (p->opener)
+		use_opener(p);
+	return r < 0 ? r : worker_confine_self(p->listener || p->accepts, err);
+}
+
+void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l)
+{
+	p->listener = l;
+}
+
+int pipeline_set_accepts(struct pipeline *p, const char *path)
+{
+	_cleanup_free_ char *folder = path ? strdup(path) : NULL;
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	const char *name = slash ? path + (slash - folder) + 1 : path;
+
+	p->accepts = true;
+	if (!path)
+		return 0;
+	if (!folder || strlen(name) >= sizeof(p->served_name))
+		return folder ? -ENAMETOOLONG : -ENOMEM;
+	if (slash)
+		slash[slash == folder] = '\0';
+	p->served_folder = open(slash ? folder : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p->served_folder < 0) {
+		p->served_folder = 0;
+		return -errno;
+	}
+	memcpy(p->served_name, name, strlen(name) + 1);
+	return 0;
+}
+
+int pipeline_remove_socket(struct pipeline *p)
+{
+	if (!p->served_folder)
+		return -ENOENT;
+	return p->opener ? opener_remove(p->opener) : remove_socket(p);
+}
+
+struct opener *pipeline_take_opener(struct pipeline *p)
+{
+	return TAKE_PTR(p->opener);
+}
+
+void pipeline_set_opener(struct pipeline *p, struct opener *opener)
+{
+	p->opener = opener;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One assembled flow: source -> records -> decode -> enrich -> bus -> subscribers.
+ * One assembled flow: source -> records -> decode -> state -> bus -> subscribers.
  *
  * The source is the rings of live probes, a file, or a socket. The pipeline owns its parts, keeps the ledger, and
  * runs in one thread on the caller's loop. Order of calls: new, set_filter, add_sink, then open_live or open_file,
@@ -22,7 +22,6 @@ struct client;
 struct coop;
 struct core_host;
 struct decode_set;
-struct enrich;
 struct err;
 struct event;
 struct loop;
@@ -49,7 +48,7 @@ struct pipeline_probe {
 struct pipeline_tap {
 	/* Are events of @r needed? If not, @r is decoded only if it is state. */
 	bool (*wants_events)(void *ctx, const struct sonde_rec *r);
-	/* An enriched event of the current record. */
+	/* An event of the current record, as the state engine completes it. */
 	void (*event)(void *ctx, const struct event *ev);
 	/* The record, after its events. @error: 0, or why decoding failed. */
 	void (*record)(void *ctx, const struct sonde_rec *r, int error);
@@ -74,7 +73,7 @@ void pipeline_free(struct pipeline *p);		/* NULL is fine */
 
 const struct registry *pipeline_registry(const struct pipeline *p);
 const struct core_host *pipeline_host(const struct pipeline *p); /* empty until its record came */
-/* For subscribers other than sinks; they unsubscribe before the pipeline is freed. */
+/* For subscribers other than sinks. */
 struct bus *pipeline_bus(struct pipeline *p);
 /* User of a process at a time, from the records so far. False = unknown. */
 bool pipeline_owner(struct pipeline *p, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns, uint32_t *ret_uid);
@@ -122,7 +121,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 int pipeline_trigger(struct pipeline *p);
 void pipeline_dumps(const struct pipeline *p, uint64_t *ret_dumps, uint64_t *ret_more);
 
-/* Sections (1u << kind) to make for every event, in addition to those that outputs need. */
+/* Sections (1u << enum sec_kind) to make for every event, in addition to those that outputs need. */
 void pipeline_need(struct pipeline *p, uint32_t sections);
 uint32_t pipeline_needs(const struct pipeline *p);
 
@@ -243,9 +242,6 @@ bool pipeline_stopping(const struct pipeline *p);
 int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
 int pipeline_step(struct pipeline *p, int timeout_ms, struct err *err);
 int pipeline_end(struct pipeline *p, struct err *err);
-
-/* Sections (1u << enum sec_kind) that a subscriber of the bus needs. */
-void pipeline_want(struct pipeline *p, uint32_t sections);
 
 /*
  * Calls a verb of a live probe (struct probe_ops, call): the first one named @probe, or @instance if @probe is NULL.

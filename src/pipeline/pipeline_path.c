@@ -17,8 +17,6 @@
 #include "loop/coop.h"
 #include "base/macros.h"
 #include "base/units.h"
-#include "bus/bus.h"
-#include "enrich/enrich.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/names.h"
@@ -31,6 +29,7 @@
 #include "source/source.h"
 #include "stack/functions.h"
 #include "state/state.h"
+#include "state/state_event.h"
 #include "sym/sym.h"
 
 #define CLOCK_STEP_NS NS_PER_MS	/* smaller changes of the wall clock are not reported */
@@ -47,27 +46,18 @@ static void make_sections(struct pipeline *p, struct event *ev)
 
 /*
  * Losses announced by a recording, another datapath, or a ring outside the kernel's ledger. Those that
- * report_losses() took from this run's ledger say so: they may have waited in the hold.
+ * report_losses() took from this run's ledger say so: they may have waited in the hold. Records that instance 0
+ * (proc) lost may include an exec or a change of user.
  */
-static void book_announced(struct pipeline *p, const struct event *ev)
+static void take_loss(struct pipeline *p, const struct event *ev)
 {
 	const struct core_lost *l = ev->body;
-	struct account *a;
+	struct account *a = p->env && ev->flags & SONDE_RF_SUM ? NULL : account_of(&p->accounts, ev->instance);
 
-	if (ev->desc->type != SONDE_EV_LOST || (p->env && ev->flags & SONDE_RF_SUM))
-		return;
-	a = account_of(&p->accounts, ev->instance);
 	if (a)
 		account_announce(a, l->cause, l->count);
-}
-
-/* Records that instance 0 (proc) lost may include an exec or a change of user. */
-static void doubt_owners(struct pipeline *p, const struct event *ev)
-{
-	const struct core_lost *l = ev->body;
-
-	if (ev->desc->type == SONDE_EV_LOST && !ev->instance && l->cause != SONDE_LOST_MAPPING &&
-	    l->cause != SONDE_LOST_MAPPING_LIMIT && l->cause != SONDE_LOST_NAMES)
+	if (!ev->instance && l->cause != SONDE_LOST_MAPPING && l->cause != SONDE_LOST_MAPPING_LIMIT &&
+	    l->cause != SONDE_LOST_NAMES)
 		state_lost(p->state, ev->ts_ns);
 }
 
@@ -103,15 +93,13 @@ static int take_event(void *ctx, struct event *ev)
 	int r;
 
 	arena_reset(&p->scratch);
-	r = enrich_event(p->enrich, ev);
+	r = state_event(p->state, ev);
 	/* scap state needs the parameters of all events, also of filtered ones. */
 	if (r >= 0 && p->needs & ev->desc->sections & 1u << SEC_PARAMS && ev->desc->make &&
 	    !event_section(ev, SEC_PARAMS))
 		ev->desc->make(ev, SEC_PARAMS, &p->scratch);
 	if (r >= 0)
 		r = scap_state_event(p->scap, ev);
-	if (r >= 0)
-		r = scap_state_describe(p->scap, ev);
 	if (r >= 0 && p->sym && !(p->named && ev->desc->type == SONDE_EV_SYMBOLS))
 		r = sym_event(p->sym, ev);
 	ev->functions = stack_functions_of(p->functions);
@@ -122,8 +110,8 @@ static int take_event(void *ctx, struct event *ev)
 		return 0;
 	}
 	announce_owner(p, ev);
-	book_announced(p, ev);
-	doubt_owners(p, ev);
+	if (ev->desc->type == SONDE_EV_LOST)
+		take_loss(p, ev);
 	teach_probe(p, ev);
 	if (p->tap.event)
 		p->tap.event(p->tap.ctx, ev);
@@ -142,7 +130,7 @@ static int take_event(void *ctx, struct event *ev)
 		p->now.passed++;
 	}
 	make_sections(p, ev);
-	bus_publish(p->bus, ev);
+	bus_publish(&p->bus, ev);
 	if (p->limits.max_events && p->shown >= p->limits.max_events)
 		p->stopping = true;
 	return 0;
@@ -235,7 +223,7 @@ static bool any_wants_owners(const struct pipeline *p)
 static bool copies_records(const struct pipeline *p)
 {
 	return !p->env && !p->selects && !p->own && !p->limits.max_events && !p->tap.event && !p->sym &&
-	       !bus_is_used(p->bus) && !any_wants_owners(p);
+	       !p->bus.first && !any_wants_owners(p);
 }
 
 /* The agent forwards records without users of their events as they are. All decoders need instance 0 (proc). */
@@ -292,7 +280,7 @@ static int learn_event(void *ctx, struct event *ev)
 {
 	const struct pipeline *p = ctx;
 
-	return enrich_learn(p->enrich, ev);
+	return state_event_learn(p->state, ev);
 }
 
 struct receiving {
@@ -305,7 +293,7 @@ static int take_bytes(void *ctx, struct event *ev)
 {
 	struct receiving *in = ctx;
 
-	in->found = enrich_receives(in->p->enrich, ev, in->ret);
+	in->found = state_event_receives(in->p->state, ev, in->ret);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The path of a record from its source to the outputs: control() of the probes, raw outputs, decode, enrich, filter,
+ * The path of a record from its source to the outputs: control() of the probes, raw outputs, decode, state, filter,
  * bus. Also the records that the pipeline makes itself.
  */
 #ifndef PIPELINE_PIPELINE_PATH_H

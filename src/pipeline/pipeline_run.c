@@ -1,65 +1,110 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The run: reads rings and files, flushes outputs, ends.
+ * The run: waits for its input in the loop, reads it, flushes outputs, ends.
  */
 #include <errno.h>
 #include <sys/epoll.h>
 
 #include "pipeline/output.h"
-#include "pipeline/pipeline_names.h"
-#include "pipeline/pipeline_parts.h"
 #include "pipeline/pipeline_path.h"
-#include "pipeline/pipeline_rings.h"
-#include "pipeline/pipeline_socket.h"
 #include "pipeline/pipeline_state.h"
 #include "base/clock.h"
-#include "loop/coop.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "loop/loop.h"
+#include "base/log.h"
 #include "base/macros.h"
 #include "base/units.h"
-#include "ipc/client.h"
-#include "ipc/proto.h"
+#include "loop/loop.h"
 #include "probe/budget/budget.h"
-#include "probe/env.h"
-#include "ring/ring.h"
-#include "source/source.h"
 
-#define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
 #define TICK_NS NS_PER_S
-#define REPLAY_BUDGET 4096
-#define FOLLOW_MS 250	/* between flushes of outputs while no record comes */
-#define QUIET_FILL_PCT 5	/* after a wake-up below this fill level, wait for the deadline */
-#define CLOSE_MOST_NS (2 * NS_PER_S)	/* bound for programs that still run after the detach */
+
+void pipeline_run_hook_fails(struct pipeline *p, uint64_t of, const char *hook, const char *why)
+{
+	const uint64_t was = failed_hooks_add(&p->failed, of, hook, why);
+
+	if (!was && !p->agent_says)
+		log_warn("%s does not work here: %s", hook, why);
+	if (of & ~was && p->tap.failed)
+		p->tap.failed(p->tap.ctx, of, hook, why);
+}
+
+bool pipeline_stopping(const struct pipeline *p)
+{
+	return p->stopping;
+}
+
+void pipeline_stop(struct pipeline *p)
+{
+	p->stopping = true;
+	loop_stop(p->loop, 0);
+}
+
+/* Stops the run when all outputs failed or are full, or when standard output lost its reader (as SIGPIPE would). */
+void pipeline_run_flush(struct pipeline *p)
+{
+	bool unread = false;
+	size_t failed = 0, aside = 0;
+
+	for (size_t i = 0; i < p->outputs.len; i++) {
+		output_flush(p->outputs.items[i]);
+		aside += output_is_aside(p->outputs.items[i]);
+		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
+		unread |= output_unread(p->outputs.items[i]);
+	}
+	if (p->tap.flush)
+		p->tap.flush(p->tap.ctx);
+	if (unread || (failed && failed + aside == p->outputs.len))
+		pipeline_stop(p);
+}
+
+int pipeline_run_read(struct pipeline *p)
+{
+	int r = p->input->read(p, &p->err);
+
+	pipeline_run_flush(p);
+	p->ended |= r == INPUT_END;
+	if (r >= 0 && (p->stopping || p->ended))
+		loop_stop(p->loop, 0);
+	else if (r == INPUT_MORE)
+		r = pipeline_run_again(p, 1);
+	return MIN(r, 0);
+}
 
 /*
- * Until the deadline only wake-ups by a program count, or every unread record would wake the loop: ring_reader_fd().
+ * Of rings, until the deadline only wake-ups by a program count, or every unread record would wake the loop:
+ * ring_reader_fd().
  */
-static int on_ring(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct pipeline *p = ctx;
-	bool quiet = ring_reader_fill_pct(probe_env_reader(p->env)) < QUIET_FILL_PCT;
-	int r = pipeline_rings_read(p);
+	bool quiet = p->input->quiet && p->input->quiet(p);
+	int r = pipeline_run_read(p);
 
-	if (r >= 0 && quiet && !p->ring_muted) {
-		p->ring_muted = true;
-		loop_set_events(p->ring_io, EPOLLIN | EPOLLET);
+	if (r >= 0 && quiet && !p->input_muted) {
+		p->input_muted = true;
+		loop_set_events(p->input_io, EPOLLIN | EPOLLET);
 	}
-	return r < 0 ? r : 0;
+	return r;
+}
+
+static int on_again(void *ctx, _unused_ uint64_t now_ns)
+{
+	return pipeline_run_read(ctx);
 }
 
 static int on_deadline(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct pipeline *p = ctx;
-	int r = pipeline_rings_read(p);
+	int r = pipeline_run_read(p);
 
-	pipeline_parts_turn(p);
-	if (p->ring_muted) {
-		p->ring_muted = false;
-		loop_set_events(p->ring_io, EPOLLIN);
+	if (p->input->pause)
+		p->input->pause(p);
+	if (p->input_muted) {
+		p->input_muted = false;
+		loop_set_events(p->input_io, EPOLLIN);
 	}
-	return r < 0 ? r : 0;
+	return r;
 }
 
 static int on_tick(void *ctx, uint64_t now_ns)
@@ -69,15 +114,7 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	pipeline_path_emit_clock(p);
 	pipeline_path_emit_losses(p);
 	pipeline_path_emit_tick(p);
-	for (size_t i = 0; i < p->n_probes; i++) {
-		if (!p->probes[i].running || !p->probes[i].ops->tick)
-			continue;
-		loop_step(p->loop, "tick", p->probes[i].ops->name);
-		p->probes[i].ops->tick(&p->probes[i], now_ns);
-	}
-	loop_step(p->loop, "clients", NULL);
-	if (p->tap.tick)
-		p->tap.tick(p->tap.ctx, now_ns);
+	p->input->tick(p, now_ns);
 	return 0;
 }
 
@@ -93,220 +130,6 @@ static uint64_t duration_left(const struct pipeline *p)
 	uint64_t gone = p->since_ns && !p->waited ? clock_boot_ns() - p->since_ns : 0;
 
 	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
-}
-
-static int begin_live(struct pipeline *p, struct err *err)
-{
-	uint64_t latency = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
-	int r;
-
-	r = loop_add_io(p->loop, ring_reader_fd(probe_env_reader(p->env)), EPOLLIN, on_ring, p, &p->ring_io);
-	if (r >= 0)
-		r = loop_add_timer(p->loop, latency, latency, on_deadline, p, &p->deadline);
-	if (r >= 0)
-		r = loop_add_timer(p->loop, TICK_NS, TICK_NS, on_tick, p, &p->tick);
-	if (r >= 0 && p->limits.duration_ns)
-		r = loop_add_timer(p->loop, duration_left(p), 0, on_duration, p, &p->duration);
-	if (r >= 0 && p->budget)
-		r = budget_start(p->budget, p->probes, p->n_probes);
-	if (r < 0)
-		return err_errno(err, r, "cannot read the rings");
-	loop_name(p->ring_io, "records");
-	loop_name(p->deadline, "records");
-	loop_name(p->tick, "tick");
-	return 0;
-}
-
-static void end_waiting(struct pipeline *p)
-{
-	loop_remove(TAKE_PTR(p->ring_io));
-	loop_remove(TAKE_PTR(p->deadline));
-	loop_remove(TAKE_PTR(p->tick));
-	loop_remove(TAKE_PTR(p->duration));
-	loop_remove(TAKE_PTR(p->input_io));
-	budget_stop(p->budget);
-}
-
-static int run_live(struct pipeline *p, struct err *err)
-{
-	int r = p->stopping ? 0 : loop_run(p->loop);
-
-	return r < 0 ? err_errno(err, r, "cannot read the rings") : 0;
-}
-
-/* Reads what programs wrote until the detach; bounded against a producer that never stops. */
-static void drain_rest(struct pipeline *p)
-{
-	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
-
-	probe_env_wait_for_programs();
-	while (pipeline_rings_read(p) > 0 && clock_boot_ns() < end_ns)
-		;
-}
-
-/*
- * A program may still run for a moment after the detach. A reader of our entries in /proc/PID/fd holds its
- * descriptor, and so does a child we forked until it closes them; at the exit of a system call a task may be
- * preempted between looking up the programs and running them (since 6.13). Their records are read, or the ledger
- * would not close.
- */
-static void close_ledger(struct pipeline *p)
-{
-	uint64_t end_ns = clock_boot_ns() + CLOSE_MOST_NS;
-	bool open = true;
-
-	while (open) {
-		pipeline_path_emit_losses(p);
-		open = false;
-		for (uint16_t i = 0; i < p->n_probes; i++)
-			open |= p->accounts.of[i].used && account_gap(&p->accounts.of[i]) > 0;
-		open &= clock_boot_ns() < end_ns;
-		if (open)
-			drain_rest(p);
-	}
-}
-
-/* proc last: packets, samples and calls have processes as long as others see them. */
-static void finish_live(struct pipeline *p)
-{
-	coop_stop(p->coop);
-	for (size_t i = p->n_probes; i-- > 0;)
-		if (p->probes[i].attached && p->probes[i].ops->detach)
-			p->probes[i].ops->detach(&p->probes[i]);
-	drain_rest(p);
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].running && p->probes[i].ops->finish)
-			p->probes[i].ops->finish(&p->probes[i]);
-	close_ledger(p);
-}
-
-static int on_input(void *ctx, _unused_ int fd, _unused_ uint32_t events)
-{
-	((struct pipeline *)ctx)->input_ready = true;
-	return 0;
-}
-
-static int begin_file(struct pipeline *p, struct err *err)
-{
-	int r = loop_add_io(p->loop, source_fd(p->source), EPOLLIN, on_input, p, &p->input_io);
-
-	return r < 0 ? err_errno(err, r, "cannot wait for input") : 0;
-}
-
-/* Waits in the loop, so that a signal ends the wait for a silent pipe. */
-static int step_file(struct pipeline *p, int timeout_ms, struct err *err)
-{
-	int r;
-
-	p->input_ready = p->input_more;
-	r = loop_once(p->loop, p->input_more ? 0 : timeout_ms);
-	if (r >= 0 && !p->input_ready && p->follows)
-		pipeline_rings_flush(p);	/* outputs hold lines back for a while */
-	if (r < 0 || !p->input_ready || p->stopping)
-		return r < 0 ? r : 1;
-	r = source_read(p->source, REPLAY_BUDGET, pipeline_path_from_source, p, err);
-	pipeline_rings_flush(p);
-	p->input_more = r == REPLAY_BUDGET;
-	return r > 0 || r == -EAGAIN ? 1 : r;
-}
-
-static int run_file(struct pipeline *p, struct err *err)
-{
-	int r = 1;
-
-	while (r > 0 && !p->stopping)
-		r = step_file(p, p->follows ? FOLLOW_MS : -1, err);
-	return r < 0 && r != -ECANCELED ? r : 0;
-}
-
-/* ---- records of an agent ---- */
-
-struct agent_run {
-	struct pipeline *p;
-	bool ended;		/* PROTO_END was received */
-	int error;
-};
-
-static int on_frame(void *ctx, const struct proto_frame *f)
-{
-	struct agent_run *run = ctx;
-	const struct sonde_rec *r = f->data;
-
-	run->ended |= f->type == PROTO_END;
-	if (f->type == PROTO_HOOK_FAILED)
-		pipeline_take_failed(run->p, f);
-	/* the frame's check covers its length; after a limit the rest counts as filtered */
-	if (f->type == PROTO_RECORD)
-		pipeline_path_from_source(run->p, r);
-	return 0;
-}
-
-/* True if more can be read without waiting. */
-static bool read_agent(struct agent_run *run)
-{
-	int r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
-
-	pipeline_rings_flush(run->p);
-	run->error = r < 0 ? r : 0;
-	return r == REPLAY_BUDGET;
-}
-
-static int agent_timer(struct pipeline *p, uint64_t ns, struct loop_source **ret)
-{
-	return ns ? loop_add_timer(p->loop, ns, 0, on_duration, p, ret) : 0;
-}
-
-/* Reads the rest of the stopped stream, its ledger last. */
-static void finish_agent(struct agent_run *run)
-{
-	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
-
-	if (!run->ended && !run->error)
-		run->error = client_stop(run->p->client);
-	while (!run->ended && !run->error && clock_boot_ns() < end_ns) {
-		int r = client_wait(run->p->client, 1000);
-
-		if (r >= 0)
-			r = client_read(run->p->client, REPLAY_BUDGET, on_frame, run);
-		run->error = r < 0 ? r : 0;
-	}
-	pipeline_rings_flush(run->p);
-}
-
-/* The agent's reply may have brought frames into the client's buffer: the first round does not wait. */
-static int loop_agent(struct agent_run *run)
-{
-	struct pipeline *p = run->p;
-	bool more = true;
-	int r = 0;
-
-	while (r >= 0 && !p->stopping && !run->ended && !run->error) {
-		p->input_ready = more;
-		r = loop_once(p->loop, more ? 0 : -1);
-		if (r >= 0 && p->input_ready && !p->stopping)
-			more = read_agent(run);
-	}
-	return r < 0 ? r : 0;
-}
-
-static int run_agent(struct pipeline *p, struct err *err)
-{
-	struct agent_run run = { .p = p };
-	struct loop_source *duration = NULL, *io = NULL;
-	int r = loop_add_io(p->loop, client_fd(p->client), EPOLLIN, on_input, p, &io);
-
-	if (r >= 0)
-		r = agent_timer(p, p->limits.duration_ns, &duration);
-	if (r >= 0)
-		r = loop_agent(&run);
-	loop_remove(io);
-	loop_remove(duration);
-	if (r < 0)
-		return err_errno(err, r, "cannot wait for the agent");
-	finish_agent(&run);
-	if (run.error)
-		return client_failure(p->client, run.error, err);
-	return run.ended ? 0 : err_set(err, -ETIMEDOUT, "the agent did not end the stream within 10 s");
 }
 
 /* Returns the first error. -EPIPE, which ends a run silently, gives way to any other. */
@@ -329,38 +152,94 @@ static int close_outputs(struct pipeline *p, struct err *err)
 	return first;
 }
 
+int pipeline_run_watch(struct pipeline *p)
+{
+	int r = loop_add_io(p->loop, p->input->fd(p), EPOLLIN, on_input, p, &p->input_io);
+
+	if (r >= 0)
+		loop_name(p->input_io, "records");
+	return r;
+}
+
+int pipeline_run_again(struct pipeline *p, uint64_t wait_ns)
+{
+	return loop_set_timer(p->again, wait_ns, 0);
+}
+
+static int add_timer(struct pipeline *p, const char *name, uint64_t first_ns, uint64_t period_ns, loop_timer_fn fn,
+		     struct loop_source **ret)
+{
+	int r = loop_add_timer(p->loop, first_ns, period_ns, fn, p, ret);
+
+	if (r >= 0)
+		loop_name(*ret, name);
+	return r;
+}
+
+/* The run failed with @r, unless it was stopped. */
+static int failure(struct pipeline *p, int r, struct err *err)
+{
+	p->error = r;
+	if (r == -ECANCELED)
+		return 0;
+	if (p->err.code != r)
+		return err_errno(err, r, "%s", p->input->failure);
+	if (err)
+		*err = p->err;
+	return r;
+}
+
 int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
 {
+	int r;
+
 	p->limits = *limits;
-	if (p->socket_path || p->client)	/* their runs add their own timers */
-		return 0;
-	pipeline_names_read(p);
-	return p->env ? begin_live(p, err) : begin_file(p, err);
+	r = p->input->begin ? p->input->begin(p, &p->err) : 0;
+	if (r >= 0)
+		r = pipeline_run_watch(p);
+	if (r >= 0)	/* at once: the input may hold records already */
+		r = add_timer(p, "records", 1, 0, on_again, &p->again);
+	if (r >= 0 && p->flush_ns)
+		r = add_timer(p, "records", p->flush_ns, p->flush_ns, on_deadline, &p->deadline);
+	if (r >= 0 && p->input->tick)
+		r = add_timer(p, "tick", TICK_NS, TICK_NS, on_tick, &p->tick);
+	if (r >= 0 && p->input->timed && limits->duration_ns)
+		r = add_timer(p, "duration", duration_left(p), 0, on_duration, &p->duration);
+	return r < 0 ? failure(p, r, err) : 0;
 }
 
 int pipeline_step(struct pipeline *p, int timeout_ms, struct err *err)
 {
-	int r = p->env ? loop_once(p->loop, timeout_ms) : step_file(p, timeout_ms, err);
+	int r = loop_once(p->loop, timeout_ms);
 
-	if (r < 0 && p->env)
-		err_errno(err, r, "cannot read the rings");
-	if (p->stopping)
-		return r < 0 && r != -ECANCELED ? r : 0;
-	return p->env && r >= 0 ? 1 : r;
+	return r < 0 ? failure(p, r, err) : !p->stopping && !p->ended;
+}
+
+static void end_waiting(struct pipeline *p)
+{
+	loop_remove(TAKE_PTR(p->input_io));
+	loop_remove(TAKE_PTR(p->again));
+	loop_remove(TAKE_PTR(p->deadline));
+	loop_remove(TAKE_PTR(p->tick));
+	loop_remove(TAKE_PTR(p->duration));
+	budget_stop(p->budget);
 }
 
 int pipeline_end(struct pipeline *p, struct err *err)
 {
+	int r, w;
+
 	end_waiting(p);
 	if (p->limits.ending)
 		p->limits.ending(p->limits.ending_ctx);
-	if (p->env)
-		finish_live(p);
+	r = p->input->finish ? p->input->finish(p, err) : 0;
 	pipeline_path_release(p);
-	pipeline_parts_end(p);
+	for (size_t i = 0; i < p->outputs.len; i++)
+		output_part(p->outputs.items[i], SINK_PART_NAMES);
 	pipeline_path_emit_symbols(p);
 	pipeline_path_emit_ledger(p);
-	return close_outputs(p, err);
+	w = close_outputs(p, r < 0 ? NULL : err);
+	return r < 0 ? r : w;
 }
 
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
@@ -368,10 +247,10 @@ int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struc
 	struct err later = { 0 };
 	int r = pipeline_begin(p, limits, err), w;
 
-	if (r >= 0 && p->socket_path)
-		r = pipeline_socket_run(p, err);
-	else if (r >= 0)
-		r = p->env ? run_live(p, err) : p->client ? run_agent(p, err) : run_file(p, err);
+	if (r >= 0 && !p->stopping) {
+		r = loop_run(p->loop);
+		r = r < 0 ? failure(p, r, err) : 0;
+	}
 	w = pipeline_end(p, r < 0 ? &later : err);
 	return r < 0 ? r : w;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State of a pipeline, for its files: assembly (pipeline.c), probes (pipeline_probes.c), the path of a record
- * (pipeline_path.c), rings (pipeline_rings.c), the run (pipeline_run.c, pipeline_socket.c) and rights
- * (pipeline_rights.c).
+ * State of a pipeline, for its files: assembly (pipeline.c), inputs (pipeline_live.c, pipeline_input.c), the path of
+ * a record (pipeline_path.c) and the run (pipeline_run.c).
  */
 #ifndef PIPELINE_PIPELINE_STATE_H
 #define PIPELINE_PIPELINE_STATE_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/vec.h"
 #include "pipeline/account.h"
+#include "pipeline/bus.h"
 #include "pipeline/failed_hooks.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_hold.h"
@@ -19,7 +20,6 @@ struct cilium_listener;
 struct client;
 struct opener;
 struct output;
-struct proto_frame;
 struct scap_state;
 struct source;
 struct source_ops;
@@ -27,11 +27,28 @@ struct stack_functions;
 struct state;
 struct sym;
 
+enum input_state { INPUT_WAIT, INPUT_MORE, INPUT_END, INPUT__MAX };
+
+/* Where the records of a run come from; NULL = it has no such step. */
+struct input_ops {
+	const char *failure; /* message of an error without one */
+	bool timed;	     /* obeys pipeline_limits.duration_ns */
+	int (*begin)(struct pipeline *p, struct err *err);
+	int (*fd)(const struct pipeline *p);
+	/* Nothing is urgent: after this read the next one can wait for the deadline. */
+	bool (*quiet)(const struct pipeline *p);
+	/* Reads at most one budget of records: enum input_state, or -errno, with a message or without. */
+	int (*read)(struct pipeline *p, struct err *err);
+	void (*pause)(struct pipeline *p);		   /* between two batches, at the deadline */
+	void (*tick)(struct pipeline *p, uint64_t now_ns); /* once a second, after the stream's own tick */
+	/* The rest of the stream; also after an error (pipeline.error). 0 or -errno with a message. */
+	int (*finish)(struct pipeline *p, struct err *err);
+};
+
 struct pipeline {
 	struct loop *loop; /* borrowed */
 	struct decode_set *decode;
 	struct state *state;	 /* who and what events are about */
-	struct enrich *enrich;
 	struct pipeline_hold hold; /* records that later ones complete */
 	struct sym *sym;	 /* NULL = no output needs names */
 	struct stack_functions *functions; /* of events, by sym; NULL without it */
@@ -39,7 +56,7 @@ struct pipeline {
 	struct source *names_source; /* the file, read for names; NULL = it is not, or was */
 	bool named;		 /* its names are known: those in the stream are the same */
 	struct scap_state *scap; /* threads and descriptors for events with SEC_PARAMS */
-	struct bus *bus;
+	struct bus bus;
 	struct arena scratch; /* sections of the current event */
 	VEC(struct output *) outputs;
 
@@ -77,7 +94,6 @@ struct pipeline {
 	uint32_t own;			  /* this process, whose events from an agent are dropped; 0 = none */
 	struct pipeline_tap tap;	  /* all NULL = none */
 	uint64_t replayed_ns;		  /* latest time in a replay, which ends the run */
-	bool input_ready;		  /* the source can be read */
 
 	struct failed_hooks failed;	/* of own probes, or of the agent's */
 	bool agent_says;		/* the agent says itself what fails, to the same terminal */
@@ -87,13 +103,16 @@ struct pipeline {
 	uint64_t shown;		 /* events that passed the filter */
 	uint64_t refused;	 /* events of class DATA that did not */
 	int64_t clock_offset_ns; /* last one reported */
-	struct loop_source *ring_io;
-	struct loop_source *deadline, *tick, *duration, *input_io; /* of the run */
-	bool input_more; /* the last read of the source used up its budget */
-	bool ring_muted; /* ring_io sleeps until the next deadline */
+	const struct input_ops *input;
+	struct loop_source *input_io, *again, *deadline, *tick, *duration; /* of the run */
+	uint64_t flush_ns; /* period of the deadline; 0 = none */
+	unsigned ticks;	   /* of a socket's run */
+	bool input_muted;  /* input_io sleeps until the next deadline */
+	bool ended;	   /* the input has no more records */
 	bool stopping;
 	bool injecting; /* the current record comes from a live half */
 	int error;	/* ended the run */
+	struct err err; /* its message */
 
 	/* Outcome of the current record. */
 	struct {
@@ -102,6 +121,15 @@ struct pipeline {
 	} now;
 };
 
-void pipeline_take_failed(struct pipeline *p, const struct proto_frame *f);	/* pipeline.c: PROTO_HOOK_FAILED */
+void pipeline_live_free(struct pipeline *p);	/* its probes */
+
+/* For inputs. Reads once and flushes the outputs; 0 or -errno. */
+int pipeline_run_read(struct pipeline *p);
+int pipeline_run_watch(struct pipeline *p); /* the input's descriptor, in the loop */
+int pipeline_run_again(struct pipeline *p, uint64_t wait_ns); /* reads then, readable or not */
+/* Flushes all outputs. Stops the run when all of them failed or standard output lost its reader. */
+void pipeline_run_flush(struct pipeline *p);
+/* The hook of the instances @of does not work. */
+void pipeline_run_hook_fails(struct pipeline *p, uint64_t of, const char *hook, const char *why);
 
 #endif

@@ -12,8 +12,7 @@
 #include <time.h>
 
 #include "base/macros.h"
-
-#define NS_PER_S 1000000000
+#include "base/units.h"
 
 bool rotation_asked(const struct sink_rotation *rule)
 {
@@ -96,7 +95,7 @@ int rotation_name(const struct rotation *r, int64_t wall_ns, char *ret, size_t c
 {
 	const struct sink_rotation *rule = r->rule;
 	uint32_t n = rule->files ? r->n_files % rule->files : r->n_files;
-	time_t second = (time_t)(wall_ns / NS_PER_S);
+	time_t second = wall_ns / (time_t)NS_PER_S;
 	bool timed = strchr(r->path, '%') && (rule->every_ns || !rule->like_tcpdump);
 	const char *path = r->path;
 	char made[4096];

@@ -2,7 +2,7 @@
 /*
  * Blocks of a capture file (.scap), converted to and from SEC_PARAMS: table rows and events. No I/O.
  *
- * The file is a stream of blocks with the framing of pcapng (base/pcapng.h: type, length, body, padding, length
+ * The file is a stream of blocks with the framing of pcapng (packet/pcapng.h: type, length, body, padding, length
  * again), in the writer's byte order, which is little endian here. Since version 1.2 every list entry carries its own
  * length: versions only append fields, and readers skip a tail that they do not know.
  */

@@ -8,11 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "scap/block.h"
 #include "scap/frozen.h"
 #include "scap/scap_fields_id.h"
-
-#define NS_PER_S 1000000000u
 
 /* A text that is already escaped for terminals. */
 static int word_shown(struct value *ret, struct buf *b)

@@ -8,12 +8,11 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "base/units.h"
 #include "event/value.h"
 #include "scap/block.h"
 #include "scap/scap_fields_id.h"
 
-#define NS_PER_S 1000000000u
-#define NS_PER_MS 1000000u
 #define FDLIST_MAX 1024u	/* descriptors of a poll list that are read */
 #define OPEN_CREATE 0x4u	/* libscap's O_CREAT */
 #define OPEN_TMPFILE 0x2000u

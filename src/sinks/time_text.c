@@ -9,16 +9,16 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-
-#define NS_PER_S 1000000000LL
+#include "base/units.h"
 
 /* Floor division: only broken files have times before 1970, but they must not crash us. */
 static int64_t split(int64_t ns, uint32_t *ret_frac)
 {
-	int64_t s = ns / NS_PER_S, frac = ns % NS_PER_S;
+	const int64_t second = NS_PER_S;
+	int64_t s = ns / second, frac = ns % second;
 
 	if (frac < 0) {
-		frac += NS_PER_S;
+		frac += second;
 		s--;
 	}
 	*ret_frac = (uint32_t)frac;

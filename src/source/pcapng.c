@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pcapng files. Format: base/pcapng.h. Sections may differ in byte order. Interface numbers continue across sections,
- * so those of a second section do not replace the first's.
+ * pcapng files. Format: packet/pcapng.h. Sections may differ in byte order. Interface numbers continue across
+ * sections, so those of a second section do not replace the first's.
  *
  * Blocks without packets or interface names are skipped, whatever their length. Options that exceed their block are
  * ignored. Simple packets have no time and get that of the preceding packet.
@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/pcapng.h"
+#include "packet/pcapng.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "source/capture.h"

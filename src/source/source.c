@@ -10,9 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -21,6 +19,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/unix_socket.h"
 #include "sonde/wire.h"
 #include "source/segments.h"
 #include "source/tables.h"
@@ -271,23 +270,6 @@ static int start_tables(struct source *s, const char *url, const struct store_qu
 	return start_worker(s, &opts, tables_work, s->tables, -1, err);
 }
 
-static int connect_to(const char *path, int *ret_fd, struct err *err)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-
-	if (fd < 0)
-		return err_errno(err, -errno, "cannot create a socket");
-	if (!*path || strlen(path) >= sizeof(a.sun_path))
-		return err_set(err, -EINVAL, "cannot connect to %s: a socket path has 1 to %zu bytes", path,
-			       sizeof(a.sun_path) - 1);
-	memcpy(a.sun_path, path, strlen(path));
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
-		return err_errno(err, -errno, "cannot connect to %s", path);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 int source_open_socket(const char *path, const struct source_ops *ops, struct source **ret, struct err *err)
 {
 	_cleanup_(source_closep) struct source *s = calloc(1, sizeof(*s));
@@ -301,7 +283,7 @@ int source_open_socket(const char *path, const struct source_ops *ops, struct so
 	s->name = strdup(path);
 	if (!s->name)
 		return err_errno(err, -ENOMEM, "cannot read %s", path);
-	r = connect_to(path, &fd, err);
+	r = fd = unix_socket_connect(path, 0, err);
 	if (r >= 0)
 		r = start(s, fd, ops, err);
 	if (r < 0)

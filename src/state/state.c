@@ -19,6 +19,8 @@ struct state *state_new(size_t budget_bytes)
 	state_socket_init(s, 4 * share);
 	state_file_init(s, 2 * share);
 	state_range_init(s);
+	state_call_init(s);
+	state_event_init(s);
 	return s;
 }
 
@@ -30,6 +32,8 @@ void state_free(struct state *s)
 	state_socket_fini(s);
 	state_file_fini(s);
 	state_range_fini(s);
+	state_call_fini(s);
+	state_event_fini(s);
 	vec_fini(&s->births);
 	free(s);
 }

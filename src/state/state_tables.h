@@ -13,6 +13,9 @@
 #include "state/state_image.h"
 #include "state/state_timeline.h"
 
+struct event_desc;
+struct meaning;
+
 /* A process that inherits the image of its creator, until that is settled. */
 struct state_birth {
 	uint64_t start_ns, born_ns;
@@ -58,6 +61,11 @@ struct state {
 	struct state_files files;
 	struct state_ranges ranges;
 	struct state_images images;
+	struct map calls[2];	/* state_call.c: number -> struct call; the younger generation first */
+	struct map containers;	/* state_event.c: uint64_t cgroup id -> struct container, "" = none */
+	struct map meanings;	/* const struct event_desc * -> struct meaning */
+	const struct event_desc *recent; /* type of the last event; NULL = none */
+	const struct meaning *recent_meaning; /* its value in @meanings */
 	struct state_losses losses;
 	uint64_t lost;		/* number of losses so far */
 	VEC(struct state_birth) births; /* in the order they came; those before birth_at are done */
@@ -75,5 +83,9 @@ void state_file_init(struct state *s, size_t budget_bytes);
 void state_file_fini(struct state *s);
 void state_range_init(struct state *s);
 void state_range_fini(struct state *s);
+void state_call_init(struct state *s);
+void state_call_fini(struct state *s);
+void state_event_init(struct state *s);
+void state_event_fini(struct state *s);
 
 #endif

@@ -16,10 +16,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/units.h"
 #include "worker/worker_child.h"
 #include "worker/spawner.h"
 
-#define NS_PER_MS 1000000ull
 #define START_MS 10000	/* to drop privileges; usually takes milliseconds */
 #define PIPE_BYTES (1 << 20)	/* the limit for unprivileged processes */
 #define REAP_MS 1000	/* after SIGKILL; only a process stuck in the kernel takes longer */

@@ -33,7 +33,7 @@ BAD = [
     ("vendored", {"tools/vendor-web.py": VENDOR, "web/vendor/versions.json": "{}", "web/vendor/y/b.js": "f()\n"},
      "is not in versions.json"),
     ("webtypes", {"web/tsconfig.json": TYPES, "web/src/a.ts": "export const a: number = 'x';\n"}, "not assignable"),
-    ("deps", {"src/sinks/a.c": C + '#include "bus/bus.h"\n'}, "may not include bus/bus.h"),
+    ("deps", {"src/sinks/a.c": C + '#include "ipc/proto.h"\n'}, "may not include ipc/proto.h"),
     ("deps", {"src/base/a.c": C + "#include <bpf/libbpf.h>\n"}, "may not include bpf/libbpf.h"),
     ("deps", {"src/event/a.c": C + '#include "probes/net/net.h"\n'}, "may not include probes/net/net.h"),
     ("deps", {"probes/x/meson.build": "probe_decode = files('d.c')\n",

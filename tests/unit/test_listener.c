@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "pipeline/bus.h"
 #include "pipeline/cilium_listener.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -24,7 +25,6 @@
 #include "base/err.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "bus/bus.h"
 #include "cilium/gob.h"
 #include "cilium/print.h"
 #include "event/core.h"
@@ -32,7 +32,7 @@
 struct world {
 	struct loop *loop;
 	struct registry *reg;
-	struct bus *bus;
+	struct bus bus;
 	struct cilium_listener *listener;
 	char dir[64], path[96];
 	unsigned published;
@@ -56,19 +56,17 @@ static void world_begin(struct world *w, const struct cilium_listener_opts *o)
 	struct err err = { 0 };
 
 	*w = (struct world){ .loop = loop_new(), .reg = registry_new() };
-	w->bus = bus_new();
 	snprintf(w->dir, sizeof(w->dir), "/tmp/sd-listener-XXXXXX");
 	assert_non_null(mkdtemp(w->dir));
 	snprintf(w->path, sizeof(w->path), "%s/monitor1_2.sock", w->dir);
 	opts.path = w->path;
-	if (cilium_listener_new(w->loop, w->bus, &opts, &w->listener, &err) < 0)
+	if (cilium_listener_new(w->loop, &w->bus, &opts, &w->listener, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
 static void world_end(struct world *w)
 {
 	cilium_listener_free(w->listener);
-	bus_free(w->bus);
 	registry_free(w->reg);
 	loop_free(w->loop);
 	unlink(w->path);
@@ -100,7 +98,7 @@ static void publish(struct world *w, size_t len)
 	struct event ev = { .desc = &core_lost_desc };
 
 	event_add_section(&ev, SEC_NOTIFY, &sec, (uint32_t)(sizeof(sec.head) + len));
-	bus_publish(w->bus, &ev);
+	bus_publish(&w->bus, &ev);
 }
 
 struct heard {
@@ -303,7 +301,7 @@ static void the_socket_belongs_to_one(void **state)
 	assert_int_equal(stat(w.path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	o.path = w.path;
-	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &second, &err), -EADDRINUSE);
+	assert_int_equal(cilium_listener_new(w.loop, &w.bus, &o, &second, &err), -EADDRINUSE);
 	assert_non_null(strstr(err.msg, w.path));
 	assert_int_equal(access(w.path, F_OK), 0);
 	cilium_listener_free(w.listener);
@@ -314,16 +312,16 @@ static void the_socket_belongs_to_one(void **state)
 	snprintf(a.sun_path, sizeof(a.sun_path), "%s", w.path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
 	close(fd);
-	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &w.listener, &err), 0);
+	assert_int_equal(cilium_listener_new(w.loop, &w.bus, &o, &w.listener, &err), 0);
 	cilium_listener_free(w.listener);
 	w.listener = NULL;
 	fd = open(w.path, O_CREAT | O_WRONLY, 0600);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &second, &err), -EEXIST);
+	assert_int_equal(cilium_listener_new(w.loop, &w.bus, &o, &second, &err), -EEXIST);
 	assert_int_equal(access(w.path, F_OK), 0);
 	o.path = "/proc/sd-none/monitor.sock";
-	assert_int_equal(cilium_listener_new(w.loop, w.bus, &o, &second, &err), -ENOENT);
+	assert_int_equal(cilium_listener_new(w.loop, &w.bus, &o, &second, &err), -ENOENT);
 	world_end(&w);
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/pcapng.h"
+#include "packet/pcapng.h"
 #include "pcapng_sample.h"
 
 /* ---- a strict reader of blocks and options ---- */

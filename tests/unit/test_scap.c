@@ -273,7 +273,6 @@ static const struct scap_view *take(struct fold *f, uint64_t ts_ns)
 				.ts_ns = ts_ns };
 	event_add_section(&f->ev, SEC_PARAMS, data, len);
 	assert_int_equal(scap_state_event(f->st, &f->ev), 0);
-	assert_int_equal(scap_state_describe(f->st, &f->ev), 0);
 	return scap_state_view(&f->ev);
 }
 

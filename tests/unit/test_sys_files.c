@@ -16,7 +16,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "enrich/enrich.h"
 #include "event/decode.h"
 #include "event/event.h"
 
@@ -24,6 +23,7 @@
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_files.h"
 #include "state/state.h"
+#include "state/state_event.h"
 
 #define NSFS 0x6e736673u
 #define PIPEFS 0x50495045u
@@ -108,7 +108,7 @@ static void sockets(void **state)
 extern const struct decoder_ops sys_decoder;
 
 struct lines {
-	struct enrich *enrich;
+	struct state *state;
 	struct buf text;
 };
 
@@ -117,7 +117,7 @@ static int take(void *ctx, struct event *ev)
 	struct line_opts o = { 0 };
 	struct lines *l = ctx;
 
-	assert_int_equal(enrich_event(l->enrich, ev), 0);
+	assert_int_equal(state_event(l->state, ev), 0);
 	if (ev->desc->class == EVENT_STATE)
 		return 0;
 	assert_int_equal(event_line(ev, &o, &l->text), 0);
@@ -135,8 +135,7 @@ static void calls_find_their_file(void **state)
 		.id = { .file = 1 }, .n_args = 3, .args = { 3, 0x10, 5 }, .ret = 5,
 	};
 	struct decode_set *d = NULL;
-	struct state *engine = state_new(0);
-	struct lines line = { .enrich = enrich_new(engine) };
+	struct lines line = { .state = state_new(0) };
 
 	(void)state;
 	assert_int_equal(decode_set_new(decoders, &d), 0);
@@ -156,8 +155,7 @@ static void calls_find_their_file(void **state)
 	}
 	buf_fini(&line.text);
 	decode_set_free(d);
-	enrich_free(line.enrich);
-	state_free(engine);
+	state_free(line.state);
 }
 
 int main(void)

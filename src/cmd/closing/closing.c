@@ -12,11 +12,10 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/units.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
-
-#define NS_PER_S 1000000000ULL
 
 bool closing_needed(const struct run_conf *c)
 {

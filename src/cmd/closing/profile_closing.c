@@ -8,13 +8,12 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/closing/closing.h"
 #include "cmd/profile/profile.h"
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"
-
-#define NS_PER_S 1000000000ULL
 
 /* The file of "NAME:FILE" or "FILE.suffix"; NULL = standard output or a server. */
 static const char *file_of(const char *output)

@@ -31,7 +31,6 @@
 #include "sinks/sink.h"
 #include "sym/sym.h"
 
-#define NS_PER_S 1000000000ULL
 #define PROFILE_NICE (-10)	/* on a loaded host the tables for a new file would arrive after its samples */
 #define SAMPLE_RING_BYTES (1u << 20)	/* per CPU: hundreds of ms of samples even at 10,000 a second */
 #define OTLP_FORMAT "otlp-profiles"

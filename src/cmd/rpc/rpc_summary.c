@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Latencies are counted in buckets, sixteen an octave: a table of many methods stays small, and its percentiles are
- * exact to 4 %.
- */
 #include "cmd/rpc/rpc_summary.h"
 
 #include <errno.h>
@@ -20,17 +16,15 @@
 #include "event/event.h"
 #include "event/json.h"
 #include "sinks/sink.h"
+#include "view/view_hist.h"
 
-#define STEPS_OCTAVE 16u
-#define STEPS (44 * STEPS_OCTAVE)	/* up to five hours */
 #define ROWS_MAX 20000u			/* then "(other)" */
 #define NAME_MAX_BYTES 256u
 
 struct row {
 	char *name, *side, *comm;	/* owned */
-	uint64_t calls, errors, timed;
-	uint64_t total_ns, max_ns;
-	uint32_t steps[STEPS];
+	uint64_t calls, errors, total_ns;
+	struct view_hist times;
 };
 
 struct rpc_summary {
@@ -47,6 +41,7 @@ static void row_free(struct row *r)
 	free(r->name);
 	free(r->side);
 	free(r->comm);
+	view_hist_fini(&r->times);
 	free(r);
 }
 DEFINE_CLEANUP(struct row *, row_free)
@@ -75,27 +70,6 @@ void rpc_summary_free(struct rpc_summary *s)
 }
 
 /* ---- counting ---- */
-
-/* The bucket of @ns and the lower bound of a bucket. The first octaves are single nanoseconds. */
-static unsigned step_of(uint64_t ns)
-{
-	unsigned octave, step;
-
-	if (ns < STEPS_OCTAVE)
-		return (unsigned)ns;
-	octave = 63 - (unsigned)__builtin_clzll(ns);
-	step = (octave - 3) * STEPS_OCTAVE + (unsigned)(ns >> (octave - 4) & (STEPS_OCTAVE - 1));
-	return MIN(step, STEPS - 1);
-}
-
-static uint64_t step_start(unsigned step)
-{
-	unsigned octave = step / STEPS_OCTAVE + 3;
-
-	if (step < STEPS_OCTAVE)
-		return step;
-	return (uint64_t)(STEPS_OCTAVE + step % STEPS_OCTAVE) << (octave - 4);
-}
 
 static int get(const struct event *ev, const char *word, struct value *ret)
 {
@@ -187,27 +161,11 @@ static int rpc_summary_add(struct rpc_summary *s, const struct event *ev)
 	r->errors += get(ev, "rpc.error", &error) == 0 && error.u;
 	if (get(ev, "rpc.latency", &latency) < 0)
 		return 0;
-	r->timed++;
 	r->total_ns += latency.u;
-	r->max_ns = MAX(r->max_ns, latency.u);
-	r->steps[step_of(latency.u)]++;
-	return 0;
+	return view_hist_add(&r->times, latency.u);
 }
 
 /* ---- the table ---- */
-
-/* The latency at quantile @part per thousand: the middle of its bucket. */
-static uint64_t percentile(const struct row *r, unsigned part)
-{
-	uint64_t want = (r->timed * part + 999) / 1000, seen = 0;
-
-	for (unsigned i = 0; r->timed && i < STEPS; i++) {
-		seen += r->steps[i];
-		if (seen >= want)
-			return MIN((step_start(i) + step_start(i + 1)) / 2, r->max_ns);
-	}
-	return 0;
-}
 
 static int by_calls(const void *a, const void *b)
 {
@@ -239,10 +197,10 @@ static void text_row(const struct rpc_summary *s, const struct row *r, struct bu
 {
 	buf_printf(out, "%-6s %9" PRIu64 " %9.1f", r->side, r->calls, rate(r->calls, s->last_ns - s->first_ns));
 	buf_printf(out, " %8" PRIu64 " %5.1f%%", r->errors, 100.0 * (double)r->errors / (double)r->calls);
-	add_time(out, percentile(r, 500));
-	add_time(out, percentile(r, 900));
-	add_time(out, percentile(r, 990));
-	add_time(out, r->max_ns);
+	add_time(out, view_hist_percentile(&r->times, 500));
+	add_time(out, view_hist_percentile(&r->times, 900));
+	add_time(out, view_hist_percentile(&r->times, 990));
+	add_time(out, r->times.max);
 	buf_add_str(out, "  ");
 	str_escape_buf(out, r->comm, strlen(r->comm));
 	buf_add_char(out, ' ');
@@ -275,12 +233,12 @@ static void json_row(const struct rpc_summary *s, const struct row *r, struct bu
 	json_number(&j, "calls", r->calls);
 	json_number(&j, "errors", r->errors);
 	json_number(&j, "time_ns", s->last_ns - s->first_ns);
-	json_number(&j, "timed", r->timed);
+	json_number(&j, "timed", r->times.total);
 	json_number(&j, "total_ns", r->total_ns);
-	json_number(&j, "p50_ns", percentile(r, 500));
-	json_number(&j, "p90_ns", percentile(r, 900));
-	json_number(&j, "p99_ns", percentile(r, 990));
-	json_number(&j, "max_ns", r->max_ns);
+	json_number(&j, "p50_ns", view_hist_percentile(&r->times, 500));
+	json_number(&j, "p90_ns", view_hist_percentile(&r->times, 900));
+	json_number(&j, "p99_ns", view_hist_percentile(&r->times, 990));
+	json_number(&j, "max_ns", r->times.max);
 	json_close(&j, '}');
 	buf_add_char(out, '\n');
 }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
@@ -20,8 +21,6 @@
 #include "compat/profile-bpfcc/bcc_maps.h"
 #include "cpu_source.h"
 #include "event/event.h"
-
-#define NS_PER_S 1000000000ULL
 
 struct bcc_conf {
 	struct profile_conf profile;

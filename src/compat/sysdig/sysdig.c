@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/help.h"
 #include "cmd/syscalls/syscalls.h"
@@ -27,8 +28,6 @@ struct sysdig_conf {
 	bool list_fields, list_events, list_chisels, version;
 	const char *chisel_info;
 };
-
-#define NS_PER_S 1000000000ull
 
 #define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
 

@@ -506,6 +506,7 @@ static int complete_image(struct scap_state *st, struct event *ev)
 int scap_state_event(struct scap_state *st, struct event *ev)
 {
 	struct scap_view *v = &st->view;
+	int r;
 
 	if (params_of(ev, &v->p) < 0)
 		return 0;
@@ -527,7 +528,8 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	ev->view = v;
 	if (!ev->tgid && v->thread && v->thread->pid > 0)
 		ev->tgid = (uint32_t)v->thread->pid;
-	return complete_image(st, ev);
+	r = complete_image(st, ev);
+	return r < 0 ? r : state_describe(st, ev);
 }
 
 void scap_state_left_out(struct scap_state *st, const struct event *ev)

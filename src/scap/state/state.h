@@ -111,15 +111,10 @@ void scap_state_free(struct scap_state *st);
 void scap_state_set_engine(struct scap_state *st, struct state *engine);
 
 /*
- * Takes @ev into account. An event with SEC_PARAMS gets ev->view (borrowed until the next call)
- * and its tgid; all others pass. 0 or -ENOMEM.
+ * Takes @ev into account. An event with SEC_PARAMS gets ev->view (borrowed until the next call) and its tgid, that of
+ * a capture also its process (SEC_PROC) and connection (keys.conn); all others pass. 0 or -ENOMEM.
  */
 int scap_state_event(struct scap_state *st, struct event *ev);
-
-/*
- * Gives a capture's event its process (SEC_PROC) and its connection (keys.conn). 0 or -ENOMEM.
- */
-int scap_state_describe(struct scap_state *st, struct event *ev);
 
 /*
  * The event of the last call is not shown. One that its stream did not number leaves its number to the next, so that

@@ -77,12 +77,12 @@ static void set_conn(struct event *ev, const struct scap_fd *fd)
 			    .proto = protocol_of(fd) };
 }
 
-int scap_state_describe(struct scap_state *st, struct event *ev)
+int state_describe(struct scap_state *st, struct event *ev)
 {
 	const struct scap_view *v = ev->view;
 	struct scap_thread *t;
 
-	if (!v || ev->desc->type != SONDE_EV_SCAP)
+	if (ev->desc->type != SONDE_EV_SCAP)
 		return 0;
 	if (v->fd)
 		set_conn(ev, v->fd);

@@ -113,6 +113,9 @@ void state_thread_follow(struct scap_state *st, struct scap_thread *t, const str
 void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path);
 void state_thread_free_all(struct scap_state *st);
 
+/* Process and connection of a capture's event, which has a view. 0 or -ENOMEM. */
+int state_describe(struct scap_state *st, struct event *ev);
+
 /* ---- memory of descriptors (state_fd_table.c) ---- */
 
 struct scap_fd *state_fd_table_fd_new(struct scap_state *st, uint8_t type);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packets and their metadata, readable by Wireshark, tshark and tcpdump. Format: base/pcapng.h.
+ * Packets and their metadata, readable by Wireshark, tshark and tcpdump. Format: packet/pcapng.h.
  *
  * The section header is written with the first packet, since it names the recorded host. An interface is described
  * before its first packet. Losses between two packets of a probe instance go into the drop count of the later packet;
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/pcapng.h"
+#include "packet/pcapng.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "event/core.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/pcapng.h"
+#include "packet/pcapng.h"
 
 #define OPT_MAX_BYTES 65535u
 

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/pcapng.h"
+#include "packet/pcapng.h"
 #include "base/str.h"
 #include "event/event.h"
 #include "event/names.h"

@@ -5,8 +5,8 @@
  * Format: draft-ietf-opsawg-pcapng; option 8 of packets: its pull request 132; process information: the custom
  * block of Wireshark (wiki.wireshark.org/Development/PcapngCustom).
  */
-#ifndef BASE_PCAPNG_H
-#define BASE_PCAPNG_H
+#ifndef PACKET_PCAPNG_H
+#define PACKET_PCAPNG_H
 
 #define PCAPNG_SHB 0x0a0d0d0a		/* section header; reads the same in both byte orders */
 #define PCAPNG_IDB 1			/* interface description */

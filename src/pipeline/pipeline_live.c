@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Life of live probes: open, attach, snapshot, detach, close; all together at the start of a run, and one by one in
- * the agent.
+ * The live input: life of its probes (open, attach, snapshot, detach, close; all together at the start of a run, and
+ * one by one in the agent) and their rings.
  */
-#include "pipeline/pipeline_probes.h"
-
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -13,10 +11,29 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/heap.h"
+#include "base/log.h"
+#include "base/macros.h"
+#include "base/units.h"
 #include "loop/coop.h"
+#include "loop/loop.h"
+#include "pipeline/output.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
+#include "probe/budget/budget.h"
 #include "probe/env.h"
+#include "ring/ring.h"
+#include "worker/spawner.h"
+
+#define READ_ROUND 512		     /* records between two checks of the clock */
+#define READ_MOST_NS (5 * NS_PER_MS) /* between two checks of signals, timers and clients */
+#define DRAIN_ROUND 1024	     /* records between two checks of the clock */
+#define DRAIN_MOST_NS (2 * NS_PER_S) /* bound against a producer that never stops */
+#define START_ROUND_MS 50	     /* between two reads of the rings */
+#define QUIET_FILL_PCT 5	     /* after a wake-up below this fill level, wait for the deadline */
+#define CLOSE_MOST_NS (2 * NS_PER_S) /* bound for programs that still run after the detach */
+#define DEFAULT_LATENCY_NS (50 * NS_PER_MS)
+
+/* ---- probes ---- */
 
 static void close_probe(struct probe *probe)
 {
@@ -27,7 +44,7 @@ static void close_probe(struct probe *probe)
 	*probe = (struct probe){ 0 };
 }
 
-void pipeline_probes_free(struct pipeline *p)
+void pipeline_live_free(struct pipeline *p)
 {
 	for (size_t i = p->n_probes; i-- > 0;)
 		close_probe(&p->probes[i]);
@@ -107,7 +124,7 @@ static void keep_heap(const struct pipeline *p)
 		heap_keep();
 }
 
-void pipeline_probes_let_heap_go(const struct pipeline *p)
+static void let_heap_go(const struct pipeline *p)
 {
 	if (p->own_heap)
 		heap_let_go();
@@ -136,11 +153,11 @@ static int start_probe(struct pipeline *p, const struct pipeline_probe *which, s
 		return r;
 	keep_heap(p);
 	r = open_and_attach(p, probe, err);
-	pipeline_probes_let_heap_go(p);
+	let_heap_go(p);
 	return r;
 }
 
-int pipeline_probes_add(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
+static int add_probes(struct pipeline *p, const struct pipeline_probe *probes, size_t n_probes, struct err *err)
 {
 	const struct pipeline_probe proc = { .ops = probe_find("proc") };
 	int r;
@@ -184,7 +201,7 @@ static int attach_all(struct pipeline *p, bool with_snapshot, struct err *err)
  * created from then on has a record, an older one a snapshot, one in between both. The rings may be read once all
  * snapshots are in the stream, since attaching to every interface can take long.
  */
-int pipeline_probes_start(struct pipeline *p, struct err *err)
+static int start_probes(struct pipeline *p, struct err *err)
 {
 	int r = 0;
 
@@ -320,4 +337,256 @@ void pipeline_status(struct pipeline *p, uint16_t instance, struct buf *out)
 
 	if (probe && probe->ready && probe->ops->status)
 		probe->ops->status(probe, out);
+}
+
+/* ---- rings ---- */
+
+void pipeline_drain(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + DRAIN_MOST_NS;
+
+	while (ring_reader_drain(probe_env_reader(p->env), DRAIN_ROUND, pipeline_path_from_ring, p) > 0 &&
+	       clock_boot_ns() < end_ns)
+		coop_yield(p->coop);
+}
+
+/* Reads up to one budget of records. Their number, or -errno. */
+static int read_rings(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + READ_MOST_NS;
+	int n = 0, r;
+
+	do {
+		r = ring_reader_drain(probe_env_reader(p->env), READ_ROUND, pipeline_path_from_ring, p);
+		n += MAX(r, 0);
+	} while (r == READ_ROUND && clock_boot_ns() < end_ns);
+	pipeline_path_release_late(p);
+	return r < 0 ? r : n;
+}
+
+/* Reads what programs wrote until the detach; bounded against a producer that never stops. */
+static void drain_rest(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + 10 * NS_PER_S;
+	int n;
+
+	probe_env_wait_for_programs();
+	do {
+		n = read_rings(p);
+		pipeline_run_flush(p);
+	} while (n > 0 && clock_boot_ns() < end_ns);
+}
+
+/*
+ * A program may still run for a moment after the detach. A reader of our entries in /proc/PID/fd holds its
+ * descriptor, and so does a child we forked until it closes them; at the exit of a system call a task may be
+ * preempted between looking up the programs and running them (since 6.13). Their records are read, or the ledger
+ * would not close.
+ */
+static void close_ledger(struct pipeline *p)
+{
+	uint64_t end_ns = clock_boot_ns() + CLOSE_MOST_NS;
+	bool open = true;
+
+	while (open) {
+		pipeline_path_emit_losses(p);
+		open = false;
+		for (uint16_t i = 0; i < p->n_probes; i++)
+			open |= p->accounts.of[i].used && account_gap(&p->accounts.of[i]) > 0;
+		open &= clock_boot_ns() < end_ns;
+		if (open)
+			drain_rest(p);
+	}
+}
+
+/* ---- outputs in parts: a store's segments ---- */
+
+static int to_part(void *ctx, const struct sonde_rec *r)
+{
+	const struct pipeline *p = ctx;
+
+	output_record(p->part, r);
+	return 0;
+}
+
+/*
+ * A part ends with its names and ledgers, the next one begins with the state that its records need. The snapshot of
+ * the host goes to this output only: everything else in the process knows the state already. Records of the rings
+ * that come meanwhile go to all outputs.
+ */
+static void begin_part(struct pipeline *p, struct output *o)
+{
+	struct err err = { 0 };
+
+	p->part = o;
+	output_part(o, SINK_PART_NAMES);
+	pipeline_path_emit_symbols(p);
+	pipeline_path_record_ledger(p, clock_boot_ns());
+	output_part(o, SINK_PART_STATE);
+	if (pipeline_tell_state(p, to_part, p) < 0 || pipeline_snapshot(p, ~0u, &err) < 0)
+		log_warn("the next segment lacks state from before it: %s", err.msg[0] ? err.msg : "out of memory");
+	output_part(o, SINK_PART_STREAM);
+	p->part = NULL;
+}
+
+static void live_pause(struct pipeline *p)
+{
+	if (p->part || p->stopping)
+		return;
+	for (size_t i = 0; i < p->outputs.len; i++)
+		if (output_part_is_due(p->outputs.items[i]))
+			begin_part(p, p->outputs.items[i]);
+}
+
+/* ---- the input ---- */
+
+static int live_begin(struct pipeline *p, _unused_ struct err *err)
+{
+	p->flush_ns = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
+	return p->budget ? budget_start(p->budget, p->probes, p->n_probes) : 0;
+}
+
+static int live_fd(const struct pipeline *p)
+{
+	return ring_reader_fd(probe_env_reader(p->env));
+}
+
+static bool live_quiet(const struct pipeline *p)
+{
+	return ring_reader_fill_pct(probe_env_reader(p->env)) < QUIET_FILL_PCT;
+}
+
+static int live_read(struct pipeline *p, _unused_ struct err *err)
+{
+	return MIN(read_rings(p), 0);
+}
+
+static void live_tick(struct pipeline *p, uint64_t now_ns)
+{
+	for (struct probe *probe = p->probes; probe < p->probes + p->n_probes; probe++) {
+		if (!probe->running || !probe->ops->tick)
+			continue;
+		loop_step(p->loop, "tick", probe->ops->name);
+		probe->ops->tick(probe, now_ns);
+	}
+	loop_step(p->loop, "clients", NULL);
+	if (p->tap.tick)
+		p->tap.tick(p->tap.ctx, now_ns);
+}
+
+/* proc last: packets, samples and calls have processes as long as others see them. */
+static int live_finish(struct pipeline *p, _unused_ struct err *err)
+{
+	coop_stop(p->coop);
+	for (size_t i = p->n_probes; i-- > 0;)
+		if (p->probes[i].attached && p->probes[i].ops->detach)
+			p->probes[i].ops->detach(&p->probes[i]);
+	drain_rest(p);
+	for (size_t i = 0; i < p->n_probes; i++)
+		if (p->probes[i].running && p->probes[i].ops->finish)
+			p->probes[i].ops->finish(&p->probes[i]);
+	close_ledger(p);
+	return 0;
+}
+
+static const struct input_ops live_input = {
+	.failure = "cannot read the rings", .timed = true, .begin = live_begin, .fd = live_fd, .quiet = live_quiet,
+	.read = live_read, .pause = live_pause, .tick = live_tick, .finish = live_finish,
+};
+
+/* ---- the start ---- */
+
+struct start {
+	struct pipeline *p;
+	struct err *err;
+	int result;
+};
+
+static void run_start(void *ctx)
+{
+	struct start *s = ctx;
+
+	s->result = start_probes(s->p, s->err);
+}
+
+/*
+ * The loop runs while the job does. Until the rings may be read, life-cycle records wait beside them. A stop
+ * cancels the job, which is not an error.
+ */
+static int start_aside(struct pipeline *p, struct err *err)
+{
+	struct start s = { .p = p, .err = err };
+	struct coop_job job = { .name = "start", .run = run_start, .ctx = &s };
+	int r = 0;
+
+	coop_submit(p->coop, &job);
+	while (r >= 0 && job.state != COOP_IDLE && !p->stopping) {
+		r = loop_once(p->loop, START_ROUND_MS);
+		if (r >= 0 && p->draining)
+			r = pipeline_run_read(p);
+		else
+			ring_reader_stash(probe_env_reader(p->env));
+	}
+	if (job.state != COOP_IDLE)
+		coop_stop(p->coop);
+	if (p->stopping)
+		return 0;
+	return r < 0 ? err_errno(err, r, "cannot wait for the probes") : s.result;
+}
+
+/* The cost of the start, which takes a second more for its tables, is not measured. */
+static int limit_cpu(struct pipeline *p, unsigned permille, struct err *err)
+{
+	const struct budget_opts o = {
+		.env = p->env, .loop = p->loop, .permille = permille, .settle_ns = NS_PER_S,
+	};
+
+	return permille ? budget_new(&o, &p->budget, err) : 0;
+}
+
+static void on_failed_hook(void *ctx, unsigned instance, const char *hook, const struct err *err)
+{
+	pipeline_run_hook_fails(ctx, 1ull << instance, hook, err->msg);
+}
+
+static void on_note(const char *text)
+{
+	log_info("sonde: %s", text);
+}
+
+static void catch_up(void *ctx)
+{
+	pipeline_drain(ctx);
+}
+
+int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, const struct pipeline_probe *probes,
+		       size_t n_probes, struct err *err)
+{
+	struct probe_env_opts o = *env;
+	int r;
+
+	if (n_probes + 1 > SONDE_INSTANCES)
+		return err_set(err, -E2BIG, "at most %d probes can run at once", SONDE_INSTANCES - 1);
+	spawner_start(NULL);	/* while this process is small; without it workers are forked from this one */
+	o.spawner = (uint32_t)spawner_pid();
+	r = probe_env_new(&o, &p->env, err);
+	if (r < 0)
+		return r;
+	p->input = &live_input;
+	probe_env_set_coop(p->env, p->coop);
+	probe_env_set_sink(p->env, pipeline_path_from_probe, catch_up, p);
+	probe_env_set_complain(p->env, on_failed_hook, p);
+	probe_env_set_note(p->env, on_note);
+	r = limit_cpu(p, env->max_cpu_permille, err);
+	if (r >= 0)
+		r = add_probes(p, probes, n_probes, err);
+	if (r < 0)
+		return r;
+	pipeline_path_emit_host(p);
+	pipeline_path_emit_clock(p);
+	r = start_aside(p, err);
+	if (r >= 0)
+		probe_env_settle(p->env);
+	let_heap_go(p);
+	return r < 0 ? r : 0;
 }

@@ -2,8 +2,8 @@
 /*
  * Checks that selected processes exist. Process ids refer to the initial pid namespace; /proc answers only there.
  */
-#ifndef ENRICH_PIDS_H
-#define ENRICH_PIDS_H
+#ifndef HOST_PIDS_H
+#define HOST_PIDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "enrich/pids.h"
+#include "host/pids.h"
 
 #include <errno.h>
 #include <stdio.h>

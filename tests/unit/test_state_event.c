@@ -9,19 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "enrich/calls.h"
 #include "container/container.h"
-#include "enrich/enrich.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 #include "state/state.h"
+#include "state/state_call.h"
+#include "state/state_event.h"
 
 #define TAIL "0123456789abcdef0123456789abcdef0123456789abcdef0123"
 #define ID "0123456789ab" TAIL
 
-/* Types of a probe that enrich has never seen, with the fields that it knows. */
+/* Types of a probe that the engine has never seen, with the fields that it knows. */
 struct task_body { uint32_t ppid, maker, ns_pid; uint64_t maker_start, image_ns; char comm[16], exe[32]; };
 static const struct field task_fields[] = {
 	FIELD_ROW(struct task_body, comm, "task.comm", FIELD_STR, "name"),
@@ -70,17 +70,16 @@ static const struct event_desc data_desc = { .type = 0x7004, .name = "t.data", .
 
 static struct state *engine;	/* of the test that runs */
 
-static struct enrich *begin(size_t budget_bytes)
+static struct state *begin(size_t budget_bytes)
 {
 	engine = state_new(budget_bytes);
 	assert_non_null(engine);
-	return enrich_new(engine);
+	return engine;
 }
 
-static void end(struct enrich *e)
+static void end(struct state *e)
 {
-	enrich_free(e);
-	state_free(engine);
+	state_free(e);
 }
 
 static struct state_stats stats_of(enum state_table table)
@@ -100,7 +99,7 @@ static struct event make(const struct event_desc *d, uint64_t ts, uint32_t pid, 
 }
 
 /* Executes /bin/@comm, or has executed it at the time of a snapshot. */
-static void task(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start, const char *comm, unsigned flags)
+static void task(struct state *e, uint64_t ts, uint32_t pid, uint64_t start, const char *comm, unsigned flags)
 {
 	struct task_body b = { .ppid = 1 };
 	struct event ev = make(&task_desc, ts, pid, start, &b);
@@ -108,39 +107,39 @@ static void task(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start, co
 	snprintf(b.comm, sizeof(b.comm), "%s", comm);
 	snprintf(b.exe, sizeof(b.exe), "/bin/%s", comm);
 	ev.flags = (uint16_t)flags;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 }
 
-static void forked(struct enrich *e, uint64_t ts, uint32_t pid, uint32_t maker, uint64_t maker_start,
+static void forked(struct state *e, uint64_t ts, uint32_t pid, uint32_t maker, uint64_t maker_start,
 		   const char *comm)
 {
 	struct task_body b = { .ppid = maker, .maker = maker, .maker_start = maker_start };
 	struct event ev = make(&task_desc, ts, pid, ts, &b);
 
 	snprintf(b.comm, sizeof(b.comm), "%s", comm);
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 }
 
-static void renamed(struct enrich *e, uint64_t ts, uint32_t pid, uint32_t tid, uint64_t start, const char *comm)
+static void renamed(struct state *e, uint64_t ts, uint32_t pid, uint32_t tid, uint64_t start, const char *comm)
 {
 	struct task_body b = { 0 };
 	struct event ev = make(&rename_desc, ts, pid, start, &b);
 
 	ev.tid = tid;
 	snprintf(b.comm, sizeof(b.comm), "%s", comm);
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 }
 
-static void gone(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+static void gone(struct state *e, uint64_t ts, uint32_t pid, uint64_t start)
 {
 	struct exit_body b = { .last = 1 };
 	struct event ev = make(&exit_desc, ts, pid, start, &b);
 
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 }
 
 /* Name, and with @with_exe the program, of the process that @ev gets; "" = unknown. */
-static const char *who(struct enrich *e, struct event *ev, bool with_exe)
+static const char *who(struct state *e, struct event *ev, bool with_exe)
 {
 	static char name[64];
 	const struct section *sec;
@@ -148,7 +147,7 @@ static const char *who(struct enrich *e, struct event *ev, bool with_exe)
 	const char *comm, *exe;
 	size_t comm_len, exe_len;
 
-	assert_int_equal(enrich_event(e, ev), 0);
+	assert_int_equal(state_event(e, ev), 0);
 	p = event_proc(ev);
 	if (!p)
 		return "";
@@ -159,14 +158,14 @@ static const char *who(struct enrich *e, struct event *ev, bool with_exe)
 	return name;
 }
 
-static const char *name_at(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+static const char *name_at(struct state *e, uint64_t ts, uint32_t pid, uint64_t start)
 {
 	struct event ev = make(&data_desc, ts, pid, start, NULL);
 
 	return who(e, &ev, false);
 }
 
-static const char *program_at(struct enrich *e, uint64_t ts, uint32_t pid, uint64_t start)
+static const char *program_at(struct state *e, uint64_t ts, uint32_t pid, uint64_t start)
 {
 	struct event ev = make(&data_desc, ts, pid, start, NULL);
 
@@ -175,7 +174,7 @@ static const char *program_at(struct enrich *e, uint64_t ts, uint32_t pid, uint6
 
 static void a_reused_pid_is_another_process(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, 100, 7, 90, "first", 0);
@@ -192,7 +191,7 @@ static void a_reused_pid_is_another_process(void **state)
 
 static void a_snapshot_does_not_overwrite_what_was_told_live(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, 100, 7, 90, "live", 0);
@@ -205,7 +204,7 @@ static void a_snapshot_does_not_overwrite_what_was_told_live(void **state)
 
 static void a_child_has_its_parents_program_until_it_runs_its_own(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, 100, 7, 90, "sh", 0);
@@ -222,7 +221,7 @@ static void a_child_has_its_parents_program_until_it_runs_its_own(void **state)
 
 static void a_chain_of_programs_is_known_at_every_time(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	forked(e, 100, 7, 1, 1, "sh");
@@ -239,13 +238,13 @@ static void a_chain_of_programs_is_known_at_every_time(void **state)
 /* The kernel numbers the programs of a process: a number that no record explains is another program. */
 static void a_lost_exec_leaves_no_name(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct task_body b = { .comm = "sh", .exe = "/bin/sh" };
 	struct event ev = make(&task_desc, 100, 7, 90, &b);
 
 	(void)state;
 	ev.keys.image = 1001;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	ev = make(&data_desc, 110, 7, 90, NULL);
 	ev.keys.image = 1001;
 	assert_string_equal(who(e, &ev, true), "sh/bin/sh");
@@ -258,13 +257,13 @@ static void a_lost_exec_leaves_no_name(void **state)
 /* The record of an exec is made when the program is ready to run; the kernel's work before is the program's too. */
 static void a_program_begins_with_its_memory(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct task_body b = { .comm = "ls", .exe = "/bin/ls", .image_ns = 110 };
 	struct event ev = make(&task_desc, 120, 7, 90, &b);
 
 	(void)state;
 	task(e, 100, 7, 90, "sh", 0);
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	assert_string_equal(name_at(e, 109, 7, 90), "sh");
 	assert_string_equal(name_at(e, 110, 7, 90), "ls");
 	end(e);
@@ -272,7 +271,7 @@ static void a_program_begins_with_its_memory(void **state)
 
 static void a_threads_name_is_not_the_processs(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, 100, 7, 90, "main", 0);
@@ -291,7 +290,7 @@ static void snapshot_and_events_merge_in_any_order(void **state)
 
 	(void)state;
 	for (size_t order = 0; order < sizeof(orders) / sizeof(*orders); order++) {
-		struct enrich *e = begin(0);
+		struct state *e = begin(0);
 
 		for (int i = 0; i < 3; i++) {
 			switch (orders[order][i]) {
@@ -311,7 +310,7 @@ static void snapshot_and_events_merge_in_any_order(void **state)
 /* It executed another program before the iterator reached it: its earlier program is unknown. */
 static void a_snapshot_says_nothing_of_the_time_before_an_exec(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, 110, 7, 90, "second", SONDE_RF_SNAPSHOT);
@@ -324,7 +323,7 @@ static void a_snapshot_says_nothing_of_the_time_before_an_exec(void **state)
 static void a_process_that_is_gone_stays_known_for_a_while(void **state)
 {
 	const uint64_t second = 1000000000;
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 
 	(void)state;
 	task(e, second, 7, second, "short", 0);
@@ -340,17 +339,17 @@ static void a_process_that_is_gone_stays_known_for_a_while(void **state)
 
 static void a_socket_gives_its_process(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct sock_body open = { 0 };
 	struct event ev = make(&sock_desc, 100, 7, 90, &open);
 
 	(void)state;
 	task(e, 90, 7, 90, "owner", 0);
 	ev.keys.cookie = 42;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	ev = make(&data_desc, 120, 0, 0, NULL);
 	ev.keys.cookie = 42;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	assert_int_equal(ev.tgid, 7);
 	assert_int_equal(ev.start_ns, 90);
 	assert_non_null(event_proc(&ev));
@@ -360,27 +359,27 @@ static void a_socket_gives_its_process(void **state)
 /* A packet from before accept() names the listener's owner and its program, until the engine knows the user. */
 static void a_user_replaces_the_owner_of_the_listener(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct sock_body accepted = { .listener = 41 }, used = { 0 };
 	struct task_body worker = { .comm = "worker", .exe = "/bin/server" };
 	struct event ev = make(&task_desc, 85, 8, 80, &worker), packet = make(&data_desc, 110, 7, 90, NULL);
 
 	(void)state;
 	ev.keys.image = 1002;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	ev = make(&sock_desc, 100, 7, 90, &accepted);
 	ev.keys.cookie = packet.keys.cookie = 42;
 	packet.keys.owner_how = SONDE_HOW_LISTENER;
 	packet.keys.cgroup_id = 1;
 	packet.keys.image = 1001;
-	assert_int_equal(enrich_event(e, &ev), 0);
-	assert_int_equal(enrich_event(e, &packet), 0);
+	assert_int_equal(state_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &packet), 0);
 	assert_int_equal(packet.tgid, 7);
 	assert_int_equal(packet.keys.owner_how, SONDE_HOW_LISTENER);
 	ev = make(&sock_desc, 120, 8, 80, &used);
 	ev.keys.cookie = 42;
-	assert_int_equal(enrich_learn(e, &ev), 0);
-	assert_int_equal(enrich_event(e, &packet), 0);
+	assert_int_equal(state_event_learn(e, &ev), 0);
+	assert_int_equal(state_event(e, &packet), 0);
 	assert_int_equal(packet.tgid, 8);
 	assert_int_equal(packet.start_ns, 80);
 	assert_int_equal(packet.keys.owner_how, SONDE_HOW_LATE);
@@ -393,7 +392,7 @@ static void a_user_replaces_the_owner_of_the_listener(void **state)
 /* A server forks after it accepted: first data is older than the child that it belongs to. */
 static void a_user_younger_than_the_packet_has_the_name_of_its_birth(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct sock_body accepted = { .listener = 41 }, used = { 0 };
 	struct event ev, packet = make(&data_desc, 110, 7, 90, NULL);
 
@@ -402,37 +401,37 @@ static void a_user_younger_than_the_packet_has_the_name_of_its_birth(void **stat
 	ev = make(&sock_desc, 100, 7, 90, &accepted);
 	ev.keys.cookie = packet.keys.cookie = 42;
 	packet.keys.owner_how = SONDE_HOW_LISTENER;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	forked(e, 130, 8, 7, 90, "server");
 	task(e, 135, 8, 130, "session", 0);
 	ev = make(&sock_desc, 140, 8, 130, &used);
 	ev.keys.cookie = 42;
-	assert_int_equal(enrich_learn(e, &ev), 0);
+	assert_int_equal(state_event_learn(e, &ev), 0);
 	assert_string_equal(who(e, &packet, true), "server/bin/server");
 	assert_int_equal(packet.tgid, 8);
 	assert_int_equal(packet.keys.owner_how, SONDE_HOW_LATE);
 	end(e);
 }
 
-static void sock(struct enrich *e, uint64_t cookie, bool closed)
+static void sock(struct state *e, uint64_t cookie, bool closed)
 {
 	struct sock_body body = { .closed = closed };
 	struct event ev = make(&sock_desc, 100, 7, 90, &body);
 
 	ev.keys.cookie = cookie;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 }
 
-static struct event of_socket(struct enrich *e, uint64_t cookie)
+static struct event of_socket(struct state *e, uint64_t cookie)
 {
 	struct event ev = make(&data_desc, 120, 0, 0, NULL);
 
 	ev.keys.cookie = cookie;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	return ev;
 }
 
-static uint32_t owner(struct enrich *e, uint64_t cookie)
+static uint32_t owner(struct state *e, uint64_t cookie)
 {
 	return of_socket(e, cookie).tgid;
 }
@@ -440,7 +439,7 @@ static uint32_t owner(struct enrich *e, uint64_t cookie)
 /* Closed sockets are found for a while and evicted first; evicted open ones are counted. */
 static void sockets_stay_within_the_budget(void **state)
 {
-	struct enrich *e = begin(64 << 10);	/* 128 sockets */
+	struct state *e = begin(64 << 10);	/* 128 sockets */
 
 	(void)state;
 	task(e, 90, 7, 90, "owner", 0);
@@ -468,7 +467,7 @@ static void sockets_stay_within_the_budget(void **state)
 /* Thousands of processes in a small budget: memory stays bounded, evictions are counted, exited ones go first. */
 static void the_budget_holds(void **state)
 {
-	struct enrich *e = begin(64 << 10);
+	struct state *e = begin(64 << 10);
 
 	(void)state;
 	task(e, 1, 1, 1, "init", 0);
@@ -523,7 +522,7 @@ static void cgroups_name_containers(void **state)
 /* The container comes with the cgroup's name, which may come after the process. */
 static void a_process_gets_its_container(void **state)
 {
-	struct enrich *e = begin(0);
+	struct state *e = begin(0);
 	struct names *names = event_names_new();
 	struct task_body b = { .comm = "nginx", .exe = "/usr/sbin/nginx", .ns_pid = 3 };
 	struct event ev = make(&task_desc, 100, 7, 90, &b);
@@ -532,12 +531,12 @@ static void a_process_gets_its_container(void **state)
 
 	(void)state;
 	ev.keys.cgroup_id = 77;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	assert_int_equal(event_proc(&ev)->container.len, 0);
 	event_names_set(names, SONDE_NAME_CGROUP, 77, "/docker/" ID, strlen("/docker/" ID));
 	ev = make(&data_desc, 110, 7, 90, NULL);
 	ev.names = names;
-	assert_int_equal(enrich_event(e, &ev), 0);
+	assert_int_equal(state_event(e, &ev), 0);
 	p = event_proc(&ev);
 	assert_memory_equal(event_sec_proc_str(p, event_section(&ev, SEC_PROC), p->container, &len), ID, 64);
 	assert_int_equal(len, 64);
@@ -551,24 +550,24 @@ static void a_process_gets_its_container(void **state)
 
 static void calls_by_number(void **state)
 {
-	struct calls *c = calls_new();
+	struct state *c = begin(0);
 	const struct sec_call *s;
 	uint32_t len = 0;
 
 	(void)state;
-	assert_null(calls_find(c, 7, &len));
-	assert_int_equal(calls_learn(c, 7, "a.B/C", 5, "/a.B/C", 6), 0);
-	assert_int_equal(calls_learn(c, 7, "other", 5, "", 0), 0);	/* a number has one call */
-	s = calls_find(c, 7, &len);
+	assert_null(state_call_find(c, 7, &len));
+	assert_int_equal(state_call_learn(c, 7, "a.B/C", 5, "/a.B/C", 6), 0);
+	assert_int_equal(state_call_learn(c, 7, "other", 5, "", 0), 0);	/* a number has one call */
+	s = state_call_find(c, 7, &len);
 	assert_int_equal(len, sizeof(*s) + 11);
 	assert_memory_equal(s + 1, "a.B/C/a.B/C", 11);
 	assert_int_equal(s->path.off, 5);
 	assert_int_equal(s->path.len, 6);
 	for (uint64_t i = 8; i < 8 + 3 * 16384; i++)	/* older ones are forgotten, the last are not */
-		assert_int_equal(calls_learn(c, i, "x", 1, NULL, 0), 0);
-	assert_null(calls_find(c, 7, &len));
-	assert_non_null(calls_find(c, 8 + 2 * 16384, &len));
-	calls_free(c);
+		assert_int_equal(state_call_learn(c, i, "x", 1, NULL, 0), 0);
+	assert_null(state_call_find(c, 7, &len));
+	assert_non_null(state_call_find(c, 8 + 2 * 16384, &len));
+	end(c);
 }
 
 int main(void)

@@ -16,26 +16,24 @@
  * call whose frames are in the packet: sent by the end that the event's process is (owner.end) or by the other one
  * (peer.sock).
  */
-#include "enrich/enrich.h"
+#include "state/state_event.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/map.h"
-#include "enrich/calls.h"
 #include "container/container.h"
 #include "event/event.h"
 #include "event/names.h"
 #include "sonde/ident_wire.h"
 #include "sonde/wire.h"
-#include "state/state.h"
+#include "state/state_call.h"
 #include "state/state_file.h"
 #include "state/state_image.h"
 #include "state/state_range.h"
 #include "state/state_socket.h"
+#include "state/state_tables.h"
 #include "state/state_task.h"
 
 #define CONTAINERS_MAX 16384	/* cache entries; cleared when full */
@@ -64,54 +62,28 @@ struct meaning {
 
 struct container { char id[CONTAINER_ID_MAX]; };
 
-struct enrich {
-	struct state *state;	/* borrowed */
-	struct map meanings;	/* const struct event_desc * -> struct meaning */
-	const struct event_desc *recent; /* type of the last event; NULL = none */
-	const struct meaning *recent_meaning; /* its value in @meanings */
-	struct calls *calls;	/* owned */
-	struct map containers;	/* uint64_t cgroup id -> struct container, "" = none */
-};
-
-DEFINE_CLEANUP(struct enrich *, enrich_free)
-
-struct enrich *enrich_new(struct state *state)
+void state_event_init(struct state *s)
 {
-	struct enrich *e = calloc(1, sizeof(*e));
-
-	if (!e)
-		return NULL;
-	e->state = state;
-	e->calls = calls_new();
-	if (!e->calls) {
-		free(e);
-		return NULL;
-	}
-	map_init(&e->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
-	map_init(&e->containers, sizeof(uint64_t), sizeof(struct container));
-	return e;
+	map_init(&s->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
+	map_init(&s->containers, sizeof(uint64_t), sizeof(struct container));
 }
 
-void enrich_free(struct enrich *e)
+void state_event_fini(struct state *s)
 {
-	if (!e)
-		return;
-	map_fini(&e->meanings);
-	map_fini(&e->containers);
-	calls_free(e->calls);
-	free(e);
+	map_fini(&s->meanings);
+	map_fini(&s->containers);
 }
 
 /* ---- state events ---- */
 
-static const struct meaning *find_meaning(struct enrich *e, const struct event_desc *desc)
+static const struct meaning *find_meaning(struct state *s, const struct event_desc *desc)
 {
 	bool is_new;
-	struct meaning *m = map_find(&e->meanings, &desc);
+	struct meaning *m = map_find(&s->meanings, &desc);
 
 	if (m)
 		return m;
-	m = map_add(&e->meanings, &desc, &is_new);
+	m = map_add(&s->meanings, &desc, &is_new);
 	for (unsigned i = 0; m && i < desc->n_fields; i++)
 		for (int w = 0; w < NEWS__MAX; w++)
 			if (!strcmp(desc->fields[i].name, field_names[w]))
@@ -119,13 +91,13 @@ static const struct meaning *find_meaning(struct enrich *e, const struct event_d
 	return m;
 }
 
-static const struct meaning *meaning_of(struct enrich *e, const struct event_desc *desc)
+static const struct meaning *meaning_of(struct state *s, const struct event_desc *desc)
 {
-	if (e->recent != desc) {
-		e->recent_meaning = find_meaning(e, desc);
-		e->recent = e->recent_meaning ? desc : NULL;
+	if (s->recent != desc) {
+		s->recent_meaning = find_meaning(s, desc);
+		s->recent = s->recent_meaning ? desc : NULL;
 	}
-	return e->recent_meaning;
+	return s->recent_meaning;
 }
 
 static bool number(const struct event *ev, const struct meaning *m, enum news w, uint64_t *ret)
@@ -153,7 +125,7 @@ static const char *string(const struct event *ev, const struct meaning *m, enum 
 	return v.str;
 }
 
-static int learn_socket(struct enrich *e, const struct event *ev, const struct meaning *m)
+static int learn_socket(struct state *s, const struct event *ev, const struct meaning *m)
 {
 	struct state_socket_fact f = {
 		.ts_ns = ev->ts_ns, .cookie = ev->keys.cookie, .tgid = ev->start_ns ? ev->tgid : 0,
@@ -165,10 +137,10 @@ static int learn_socket(struct enrich *e, const struct event *ev, const struct m
 		return 0;
 	f.closed = number(ev, m, NEWS_CLOSED, &v) && v;
 	f.listener = number(ev, m, NEWS_LISTENER, &v) && v;
-	return state_socket_apply(e->state, &f);
+	return state_socket_apply(s, &f);
 }
 
-static int learn_task(struct enrich *e, const struct event *ev, const struct meaning *m)
+static int learn_task(struct state *s, const struct event *ev, const struct meaning *m)
 {
 	struct state_task_fact f = {
 		.ts_ns = ev->ts_ns, .tgid = ev->tgid, .tid = ev->tid, .start_ns = ev->start_ns,
@@ -194,26 +166,26 @@ static int learn_task(struct enrich *e, const struct event *ev, const struct mea
 		number32(ev, m, NEWS_NS_PID, &f.vpid);
 	if (number32(ev, m, NEWS_MAKER, &f.maker_tgid))
 		number(ev, m, NEWS_MAKER_START, &f.maker_start_ns);
-	return state_task_apply(e->state, &f);
+	return state_task_apply(s, &f);
 }
 
 /* The description of an open file is its section: what comes with the first record goes to later events. */
-static int learn_file(struct enrich *e, const struct event *ev)
+static int learn_file(struct state *s, const struct event *ev)
 {
 	const struct section *file = ev->keys.file ? event_section(ev, SEC_FILE) : NULL;
 
-	return file ? state_file_set(e->state, ev->instance, ev->keys.file, file->data, file->len) : 0;
+	return file ? state_file_set(s, ev->instance, ev->keys.file, file->data, file->len) : 0;
 }
 
 /* A connected socket is also the event's connection, from this end to the peer. */
-static void add_file(struct enrich *e, struct event *ev)
+static void add_file(struct state *s, struct event *ev)
 {
 	const struct sec_file *file;
 	const void *data;
 	uint32_t len;
 
 	if (!ev->keys.file || event_section(ev, SEC_FILE) ||
-	    state_file_find(e->state, ev->instance, ev->keys.file, &data, &len) < 0)
+	    state_file_find(s, ev->instance, ev->keys.file, &data, &len) < 0)
 		return;
 	event_add_section(ev, SEC_FILE, data, len);
 	file = event_file(ev);
@@ -221,7 +193,7 @@ static void add_file(struct enrich *e, struct event *ev)
 		ev->keys.conn = file->conn;
 }
 
-static int learn_range(struct enrich *e, const struct event *ev)
+static int learn_range(struct state *s, const struct event *ev)
 {
 	const struct state_range r = {
 		.cookie = ev->keys.cookie, .seq = ev->keys.seq, .len = ev->keys.seq_len,
@@ -231,32 +203,32 @@ static int learn_range(struct enrich *e, const struct event *ev)
 	if (!r.cookie || (!r.len && !ev->keys.call))
 		return 0;
 	if (r.len)
-		return state_range_add(e->state, &r, ev->keys.rpc_stream);
-	return state_range_set_call(e->state, r.cookie, ev->keys.rpc_stream, ev->keys.call);
+		return state_range_add(s, &r, ev->keys.rpc_stream);
+	return state_range_set_call(s, r.cookie, ev->keys.rpc_stream, ev->keys.call);
 }
 
-int enrich_learn(struct enrich *e, const struct event *ev)
+int state_event_learn(struct state *s, const struct event *ev)
 {
 	const struct meaning *m;
 	int r;
 
 	if (ev->desc->class != EVENT_STATE)
 		return 0;
-	r = learn_file(e, ev);
+	r = learn_file(s, ev);
 	if (r < 0)
 		return r;
-	m = meaning_of(e, ev->desc);
+	m = meaning_of(s, ev->desc);
 	if (!m)
 		return -ENOMEM;
 	if (m->field[NEWS_FRAME])
-		return learn_range(e, ev);
-	return m->field[NEWS_CLOSED] ? learn_socket(e, ev, m) : learn_task(e, ev, m);
+		return learn_range(s, ev);
+	return m->field[NEWS_CLOSED] ? learn_socket(s, ev, m) : learn_task(s, ev, m);
 }
 
 /* ---- the call ---- */
 
 /* An event of a call names it; other events with its number get the name. */
-static int join_call(struct enrich *e, struct event *ev, const struct meaning *m)
+static int join_call(struct state *s, struct event *ev, const struct meaning *m)
 {
 	size_t method_len = 0, path_len = 0;
 	const char *method, *path;
@@ -264,20 +236,20 @@ static int join_call(struct enrich *e, struct event *ev, const struct meaning *m
 	uint32_t len;
 
 	if (!m->field[NEWS_METHOD]) {
-		section = calls_find(e->calls, ev->keys.call, &len);
+		section = state_call_find(s, ev->keys.call, &len);
 		return section ? (event_add_section(ev, SEC_CALL, section, len), 0) : 0;
 	}
 	method = string(ev, m, NEWS_METHOD, &method_len);
 	path = string(ev, m, NEWS_PATH, &path_len);
-	return method || path ? calls_learn(e->calls, ev->keys.call, method, method_len, path, path_len) : 0;
+	return method || path ? state_call_learn(s, ev->keys.call, method, method_len, path, path_len) : 0;
 }
 
 /* The call of the frames in @r; false if none is known. */
-static bool call_of_bytes(struct enrich *e, struct event *ev, const struct state_range *r)
+static bool call_of_bytes(struct state *s, struct event *ev, const struct state_range *r)
 {
 	struct state_range_answer a;
 
-	if (!r->cookie || state_range_find(e->state, r, &a) < 0 || (!a.call && !a.several))
+	if (!r->cookie || state_range_find(s, r, &a) < 0 || (!a.call && !a.several))
 		return false;
 	ev->keys.call = a.call;
 	ev->keys.call_how = a.several ? SONDE_HOW_GROUP : SONDE_HOW_BYTES;
@@ -299,34 +271,34 @@ static bool bytes_of_packet(const struct event *ev, const struct meaning *m, str
 	return packet_keys_tcp_range(ev, &ret->seq, &ret->len);
 }
 
-bool enrich_receives(struct enrich *e, const struct event *ev, struct state_range *ret)
+bool state_event_receives(struct state *s, const struct event *ev, struct state_range *ret)
 {
-	const struct meaning *m = meaning_of(e, ev->desc);
+	const struct meaning *m = meaning_of(s, ev->desc);
 
 	/* the bytes of a dropped packet are read later, from another one */
 	return m && !m->field[NEWS_DROP] && bytes_of_packet(ev, m, ret) && !ret->sent;
 }
 
-static void call_of_packet(struct enrich *e, struct event *ev, const struct meaning *m)
+static void call_of_packet(struct state *s, struct event *ev, const struct meaning *m)
 {
 	uint64_t peer = 0;
 	struct state_range r;
 
 	if (!bytes_of_packet(ev, m, &r))
 		return;
-	if (call_of_bytes(e, ev, &r) || !number(ev, m, NEWS_PEER, &peer))
+	if (call_of_bytes(s, ev, &r) || !number(ev, m, NEWS_PEER, &peer))
 		return;
 	r.cookie = peer;
 	r.sent = !r.sent;
-	call_of_bytes(e, ev, &r);
+	call_of_bytes(s, ev, &r);
 }
 
 /* ---- the process section ---- */
 
 /* Container of @cgroup_id, "" if it has none; NULL while the cgroup's name is unknown. */
-static const char *container_of_cgroup(struct enrich *e, const struct event *ev, uint64_t cgroup_id)
+static const char *container_of_cgroup(struct state *s, const struct event *ev, uint64_t cgroup_id)
 {
-	struct container *c = map_find(&e->containers, &cgroup_id);
+	struct container *c = map_find(&s->containers, &cgroup_id);
 	const char *path;
 
 	if (c)
@@ -334,9 +306,9 @@ static const char *container_of_cgroup(struct enrich *e, const struct event *ev,
 	path = cgroup_id ? event_names_get(ev->names, SONDE_NAME_CGROUP, cgroup_id) : NULL;
 	if (!path)
 		return NULL;
-	if (e->containers.len >= CONTAINERS_MAX)
-		map_clear(&e->containers);
-	c = map_add(&e->containers, &cgroup_id, NULL);
+	if (s->containers.len >= CONTAINERS_MAX)
+		map_clear(&s->containers);
+	c = map_add(&s->containers, &cgroup_id, NULL);
 	if (!c)
 		return NULL;
 	if (!container_from_cgroup(path, c->id))
@@ -380,19 +352,19 @@ static struct sec_proc *build_section(const struct state_task_at *p, const char 
 }
 
 /* Builds the section once and lends it to all events of that time; rebuilds it when the cgroup's name arrives. */
-static int add_section(struct enrich *e, struct event *ev, const struct state_task_at *p)
+static int add_section(struct state *s, struct event *ev, const struct state_task_at *p)
 {
 	const char *container = NULL;
-	struct sec_proc *s;
+	struct sec_proc *section;
 	uint32_t len;
 
 	if (!p->section || !p->section_final)
-		container = container_of_cgroup(e, ev, p->cgroup_id);
+		container = container_of_cgroup(s, ev, p->cgroup_id);
 	if (!p->section || container) {
-		s = build_section(p, container, &len);
-		if (!s)
+		section = build_section(p, container, &len);
+		if (!section)
 			return -ENOMEM;
-		state_task_keep_section(e->state, p, s, len, container || !p->cgroup_id);
+		state_task_keep_section(s, p, section, len, container || !p->cgroup_id);
 	}
 	/* no room: publish the event without the section */
 	event_add_section(ev, SEC_PROC, p->section, p->section_len);
@@ -400,10 +372,10 @@ static int add_section(struct enrich *e, struct event *ev, const struct state_ta
 }
 
 /* Is @p the program that the event names? An exec whose record was lost leaves the name of the program before. */
-static bool is_program_of(const struct enrich *e, const struct event *ev, const struct state_task_at *p)
+static bool is_program_of(const struct state *s, const struct event *ev, const struct state_task_at *p)
 {
 	return (p->image || p->comm[0]) && (!ev->keys.image || !p->image_number ||
-					    state_task_has_image(e->state, p, ev->keys.image));
+					    state_task_has_image(s, p, ev->keys.image));
 }
 
 static const uint8_t how_of[] = {
@@ -413,10 +385,10 @@ static const uint8_t how_of[] = {
 _Static_assert(ARRAY_SIZE(how_of) == STATE_OWNER__MAX, "every source has a number");
 
 /* Owner of an event that names only a socket, or the owner of its listener. */
-static void add_owner(struct enrich *e, struct event *ev)
+static void add_owner(struct state *s, struct event *ev)
 {
 	struct state_socket_owner owner;
-	int r = state_socket_find(e->state, ev->keys.cookie, ev->ts_ns, &owner);
+	int r = state_socket_find(s, ev->keys.cookie, ev->ts_ns, &owner);
 
 	if (r == -ESTALE && !ev->tgid)
 		ev->keys.owner_how = SONDE_HOW_EVICTED;
@@ -434,7 +406,7 @@ static void add_owner(struct enrich *e, struct event *ev)
 		ev->keys.ident_flags |= SONDE_ID_F_SHARED_OWNER;
 }
 
-int enrich_event(struct enrich *e, struct event *ev)
+int state_event(struct state *s, struct event *ev)
 {
 	const struct meaning *m;
 	const struct state_task_at *p;
@@ -442,33 +414,33 @@ int enrich_event(struct enrich *e, struct event *ev)
 
 	if (ev->desc->class == EVENT_META)
 		return 0;
-	m = meaning_of(e, ev->desc);
+	m = meaning_of(s, ev->desc);
 	if (!m)
 		return -ENOMEM;
-	r = m->field[NEWS_FRAME] ? 0 : enrich_learn(e, ev); /* frames are learnt ahead of their turn */
+	r = m->field[NEWS_FRAME] ? 0 : state_event_learn(s, ev); /* frames are learnt ahead of their turn */
 	if (r < 0)
 		return r;
-	add_file(e, ev);
+	add_file(s, ev);
 	if (!ev->keys.call)
-		call_of_packet(e, ev, m);
-	r = ev->keys.call ? join_call(e, ev, m) : 0;
+		call_of_packet(s, ev, m);
+	r = ev->keys.call ? join_call(s, ev, m) : 0;
 	if (r < 0)
 		return r;
 	if (ev->keys.cookie && (!ev->tgid || ev->keys.owner_how == SONDE_HOW_LISTENER))
-		add_owner(e, ev);
+		add_owner(s, ev);
 	if (!ev->tgid || event_section(ev, SEC_PROC))
 		return 0;
 	/* the user of a connection may be a child that is younger than its first data */
-	r = state_task_process(e->state, ev->tgid, ev->start_ns, MAX(ev->ts_ns, ev->start_ns), &p);
+	r = state_task_process(s, ev->tgid, ev->start_ns, MAX(ev->ts_ns, ev->start_ns), &p);
 	if (r == -ENOMEM)
 		return r;
 	if (p)
 		ev->start_ns = p->start_ns;
-	if (!p || !is_program_of(e, ev, p))
+	if (!p || !is_program_of(s, ev, p))
 		return 0;
 	if (!ev->keys.cgroup_id)
 		ev->keys.cgroup_id = p->cgroup_id;
 	if (!ev->keys.image)
 		ev->keys.image = p->image_number;
-	return add_section(e, ev, p);
+	return add_section(s, ev, p);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Events and the state engine: state events become facts, which then answer for each event. Never reads /proc, so
+ * live runs and replays have the same data.
+ */
+#ifndef STATE_STATE_EVENT_H
+#define STATE_STATE_EVENT_H
+
+#include <stdbool.h>
+
+struct event;
+struct state;
+struct state_range;
+
+/*
+ * Applies state events (by section and field names, not by probe), then extends @ev: SEC_PROC if its process is known
+ * at its time, the process keys if only the socket was known, and the file, the call and the container. Added data
+ * belongs to the engine until the next event. 0 or -ENOMEM.
+ */
+int state_event(struct state *s, struct event *ev);
+
+/* Only applies a state event: others that wait in front of it see its facts. 0 or -ENOMEM. */
+int state_event_learn(struct state *s, const struct event *ev);
+
+/* Bytes of TCP that the process of @ev received in a packet. False if there are none. */
+bool state_event_receives(struct state *s, const struct event *ev, struct state_range *ret);
+
+#endif
