@@ -165,10 +165,8 @@ def check_moves(page, where):
     assert not any("undefined" in text or "NaN" in text for text in said)
 
 
-@pytest.mark.parametrize("name", list(PAGES))
-def test_recorded(show, servers, axe, name):
-    """Each page in all sizes and colours: the keyboard last, since it changes what is chosen."""
-    one = show("recorded", *address(name, servers["recorded"]), **SIZES["light"], scale=2)
+def check_sizes(one, axe):
+    """In each size and colour, beginning with the light one that is shown."""
     one.page.wait(PICTURES_READY)
     if not one.page.eval("!!window.axe"):
         one.page.eval(axe + "; true")
@@ -177,6 +175,13 @@ def test_recorded(show, servers, axe, name):
             dress(one, **SIZES[size], scale=1 if size == "phone" else 2)
         check_look(one.page)
         assert one.page.eval(rules) == [], size
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_recorded(show, servers, axe, name):
+    """The keyboard last, since it changes what is chosen."""
+    one = show("recorded", *address(name, servers["recorded"]), **SIZES["light"], scale=2)
+    check_sizes(one, axe)
     for feature in FEATURES if name in ("overview", "cpu", "threads") else ():
         dress(one, **SIZES["light"], scale=2, features=[feature])
         check_contrast(one.page)
@@ -187,7 +192,5 @@ def test_recorded(show, servers, axe, name):
 
 
 @pytest.mark.parametrize("name", list(PAGES))
-def test_live(show, servers, name):
-    one = show("live", *address(name, servers["live"]), **SIZES["light"], scale=2)
-    one.page.wait(PICTURES_READY)
-    check_look(one.page)
+def test_live(show, servers, axe, name):
+    check_sizes(show("live", *address(name, servers["live"]), **SIZES["light"], scale=2), axe)
