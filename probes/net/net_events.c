@@ -75,14 +75,10 @@ const struct xlat net_cause_xlat = { .name = "net_cause", .vals = cause_vals, .n
 
 /* Fields that net_get() reads. */
 enum {
-	GET_FUNC, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO,
-	GET_SNAME, GET_DNAME, GET_VERDICT, GET_ACTION,
+	GET_FUNC = NET_GET__ENDS, GET_FILE, GET_STATE, GET_ENCRYPTED, GET_ORIG_IP, GET_VERDICT, GET_ACTION,
 };
 
 #define ROW(member, name_, kind_, doc_, ...) FIELD_ROW(struct net_event, member, name_, kind_, doc_, ##__VA_ARGS__)
-#define GET_ROW(word_, name_, like_, doc_, ...) \
-	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
-	  ##__VA_ARGS__ }
 
 #define PACKET_ROWS \
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL), \
@@ -94,18 +90,10 @@ enum {
 		    .flags = FIELD_OPTIONAL | FIELD_PACKET), \
 		ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
 		ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel computed it", .flags = FIELD_OPTIONAL), \
-		GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address", .flags = FIELD_ALIAS), \
-		GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address", .flags = FIELD_ALIAS), \
-		GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS), \
-		GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS), \
-		GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS), \
-		GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, \
-			"name of the source by DNS, if an answer with it was seen"), \
-		GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, \
-			"name of the destination by DNS, if an answer with it was seen"), \
-		GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
+		NET_END_ROWS("source", "destination"), \
+		NET_GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
 			.flags = FIELD_SILENT), \
-		GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
+		NET_GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
 			.flags = FIELD_SILENT), \
 		ROW(src_identity, "net.src_identity", FIELD_UINT, \
 		    "security identity of the source (other datapaths)", .flags = FIELD_OPTIONAL), \
@@ -146,10 +134,10 @@ static const struct field trace_fields[] = {
 	ROW(point, "net.point", FIELD_ENUM, "observation point", .xlat = &net_point_xlat),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat, .flags = FIELD_PACKET),
 	PACKET_ROWS,
-	GET_ROW(GET_STATE, "net.state", FIELD_STR, "state in its flow: new, established, reply, related",
+	NET_GET_ROW(GET_STATE, "net.state", FIELD_STR, "state in its flow: new, established, reply, related",
 		.flags = FIELD_OPEN),
-	GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "packet is encrypted (other datapaths)"),
-	GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before translation (other datapaths)"),
+	NET_GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "packet is encrypted (other datapaths)"),
+	NET_GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before translation (other datapaths)"),
 	TASK_ROWS,
 };
 
@@ -157,11 +145,11 @@ static const struct field drop_fields[] = {
 	ROW(reason, "drop.reason", FIELD_NAME, "drop reason of the kernel", .space = SONDE_NAME_DROP_REASON),
 	ROW(cause, "drop.cause", FIELD_ENUM, "cause from the packet, beyond the reason: TTL exceeded",
 	    .xlat = &net_cause_xlat, .flags = FIELD_OPTIONAL),
-	GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet", .flags = FIELD_OPEN),
+	NET_GET_ROW(GET_FUNC, "drop.func", FIELD_STR, "kernel function that dropped the packet", .flags = FIELD_OPEN),
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL),
 	PACKET_ROWS,
-	GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program", .flags = FIELD_OPEN),
+	NET_GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program", .flags = FIELD_OPEN),
 	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
 	ROW(error, "drop.error", FIELD_INT, "return value of a helper there", .flags = FIELD_OPTIONAL),
 	TASK_ROWS,
@@ -201,7 +189,7 @@ static int get_func(const struct event *ev, struct value *ret)
 	return 0;
 }
 
-int net_text_get_ip(const struct ipaddr *ip, struct value *ret)
+static int get_ip(const struct ipaddr *ip, struct value *ret)
 {
 	if (!ip->family)
 		return -ENOENT;
@@ -217,7 +205,7 @@ int net_text_get_uint(uint64_t v, struct value *ret)
 	return 0;
 }
 
-int net_text_get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
+static int get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
 {
 	const char *name = ip->family ? event_names_get(ev->names, SONDE_NAME_HOST, event_names_host_key(ip)) : NULL;
 
@@ -235,6 +223,22 @@ int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = v, .str = name, .len = strlen(name) };
 	return 0;
+}
+
+int net_text_get_end(const struct event *ev, uint16_t field, struct value *ret)
+{
+	const struct conn *c = &ev->keys.conn;
+
+	switch (field) {
+	case NET_GET_SIP: return get_ip(&c->saddr, ret);
+	case NET_GET_DIP: return get_ip(&c->daddr, ret);
+	case NET_GET_SPORT: return net_text_get_uint(c->sport, ret);
+	case NET_GET_DPORT: return net_text_get_uint(c->dport, ret);
+	case NET_GET_PROTO: return net_text_get_uint(c->proto, ret);
+	case NET_GET_SNAME: return get_host(ev, &c->saddr, ret);
+	case NET_GET_DNAME: return get_host(ev, &c->daddr, ret);
+	default: return -ENOENT;
+	}
 }
 
 /* The stream may contain names of that datapath itself. */
@@ -294,7 +298,6 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 
 static int net_get(const struct event *ev, const struct field *f, struct value *ret)
 {
-	const struct conn *c = &ev->keys.conn;
 	bool drop = ev->desc == &net_drop_desc;
 
 	switch (f->off) {
@@ -303,17 +306,10 @@ static int net_get(const struct event *ev, const struct field *f, struct value *
 	case GET_FILE:
 	case GET_ENCRYPTED:
 	case GET_ORIG_IP: return get_foreign(ev, f->off, ret);
-	case GET_SIP: return net_text_get_ip(&c->saddr, ret);
-	case GET_DIP: return net_text_get_ip(&c->daddr, ret);
-	case GET_SPORT: return net_text_get_uint(c->sport, ret);
-	case GET_DPORT: return net_text_get_uint(c->dport, ret);
-	case GET_PROTO: return net_text_get_uint(c->proto, ret);
-	case GET_SNAME: return net_text_get_host(ev, &c->saddr, ret);
-	case GET_DNAME: return net_text_get_host(ev, &c->daddr, ret);
 	case GET_VERDICT:
 		return net_text_get_named(&net_verdict_xlat, drop ? NET_VERDICT_DROPPED : NET_VERDICT_FORWARDED, ret);
 	case GET_ACTION: return net_text_get_named(&net_action_xlat, drop ? NET_ACTION_DROP : NET_ACTION_PASS, ret);
-	default: return -ENOENT;
+	default: return net_text_get_end(ev, f->off, ret);
 	}
 }
 

@@ -62,12 +62,14 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* The process may have replaced the mapping at this address: without an inode number the names must agree. */
-static int open_range(int proc_fd, uint32_t tgid, const struct mapped_file *m)
+int mapped_file_open_range(int proc_fd, uint32_t tgid, const struct mapped_file *m)
 {
 	char link[80], target[PATH_MAX];
 	_cleanup_close_ int fd = -1;
 	ssize_t n;
 
+	if (!m->end)
+		return -ENOENT;
 	snprintf(link, sizeof(link), "%u/map_files/%llx-%llx", tgid, (unsigned long long)m->start,
 		 (unsigned long long)m->end);
 	if (!m->ino && m->path && *m->path) {
@@ -118,7 +120,7 @@ int mapped_file_open_below(int proc_fd, uint32_t tgid, const char *path, bool no
 int mapped_file_open(int proc_fd, uint32_t tgid, const struct mapped_file *m)
 {
 	_cleanup_close_ int root_fd = -1;
-	int r = m->end ? open_range(proc_fd, tgid, m) : -ENOENT;
+	int r = mapped_file_open_range(proc_fd, tgid, m);
 
 	if (r >= 0 || r == -EINVAL || !m->path || m->path[0] != '/')
 		return r;

@@ -23,6 +23,9 @@ struct mapped_file {
  */
 int mapped_file_open(int proc_fd, uint32_t tgid, const struct mapped_file *m);
 
+/* The same, but never by path, where another file may be by now. */
+int mapped_file_open_range(int proc_fd, uint32_t tgid, const struct mapped_file *m);
+
 /*
  * Opens a regular file below the root directory of a process, never outside it; refuses a symbolic link at the end of
  * @path if @no_link. Errors as above.

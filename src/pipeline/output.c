@@ -42,6 +42,7 @@ struct output {
 	struct rotation rotation;
 	bool (*pass)(void *ctx, const struct event *ev);	/* NULL = all events */
 	void *pass_ctx;
+	void *seen;		/* owned; of ops->repeats() */
 	struct buf redacted;	/* the last record without the fields of sink_opts.redact */
 	bool done;		/* the last file is full */
 	bool is_stdout;
@@ -128,6 +129,8 @@ static void take_event(void *ctx, const struct event *ev)
 	}
 	if (o->done && ev->desc->class != EVENT_META)
 		return;
+	if (o->seen && o->sink.ops->repeats(o->seen, ev))
+		return;
 	choose_file(o, ev);
 	if (o->error)
 		o->refused++;
@@ -165,6 +168,7 @@ static void output_free(struct output *o)
 	http_client_free(o->post);
 	clickhouse_sender_free(o->sender);
 	free(o->path);
+	free(o->seen);
 	buf_fini(&o->redacted);
 	free(o);
 }
@@ -295,7 +299,9 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 	if ((ops->flags & SINK_BINARY) && outfile_is_tty(o->file))
 		return err_set(err, -EINVAL, "-o %s writes binary data: give it a file (-o %s:FILE) or a pipe",
 			       ops->name, ops->name);
-	if (compress(o, ops) < 0)
+	if (ops->repeats)
+		o->seen = calloc(1, ops->seen_size);
+	if (compress(o, ops) < 0 || (ops->repeats && !o->seen))
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
 	r = sink_open(&o->sink, ops, opts, o->file, err);
 	if (r < 0)

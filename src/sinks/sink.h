@@ -103,6 +103,12 @@ struct sink_ops {
 	size_t state_size;
 	int (*open)(struct sink *s, struct err *err);
 	int (*event)(struct sink *s, const struct event *ev);	/* 0 or -errno of the write */
+	/*
+	 * Is @ev the repetition of an event in this file or an earlier one of the rotation? @seen: seen_size bytes of
+	 * the rotation, zeroed at its start. NULL = never.
+	 */
+	bool (*repeats)(void *seen, const struct event *ev);
+	size_t seen_size;
 	int (*record)(struct sink *s, const struct sonde_rec *r);	/* SINK_RAW */
 	int (*flush)(struct sink *s);	/* makes accepted events readable; may be NULL */
 	/* The process of an earlier record became known; for a SINK_RAW with an index. May be NULL. */

@@ -83,7 +83,7 @@ static bool begin(const struct module *m, struct buf *b)
 		[SYM_FILE] = SONDE_SYMBOLS_FILE, [SYM_JIT] = SONDE_SYMBOLS_JIT, [SYM_VDSO] = SONDE_SYMBOLS_VDSO,
 	};
 	struct sonde_symbols_rec r = {
-		.hdr = { .type = SONDE_EV_SYMBOLS }, .ino = m->seen.ino, .dev = m->dev,
+		.hdr = { .type = SONDE_EV_SYMBOLS }, .ino = m->ino, .dev = m->dev,
 		.ino_generation = m->generation, .build_id_len = m->id_len, .kind = kinds[m->pub.kind],
 	};
 

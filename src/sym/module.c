@@ -86,17 +86,25 @@ static int open_host_file(const struct sym *s, const char *path, uint64_t ino, b
 	return TAKE_FD(fd);
 }
 
-/* As the process sees it; as the host does if the process is gone. */
-static int open_file(const struct sym *s, const struct seen *seen, const char *path, bool has_id)
+/*
+ * As the process sees it; as the host does if the process is gone. *@ret_guessed: it was found by its path alone, where
+ * another file may be by now, or in the host's root; only its build id tells.
+ */
+static int open_file(const struct sym *s, const struct seen *seen, const char *path, bool has_id, bool *ret_guessed)
 {
 	const struct mapped_file f = { .start = seen->start, .end = seen->end, .path = path, .ino = seen->ino };
-	int fd = s->o.live && seen->key.tgid ? mapped_file_open(s->proc_fd, seen->key.tgid, &f) : -ESRCH;
+	const bool live = s->o.live && seen->key.tgid;
+	int fd = live ? mapped_file_open_range(s->proc_fd, seen->key.tgid, &f) : -ESRCH;
 
+	*ret_guessed = fd < 0 && !seen->ino;
+	if (live && fd < 0 && fd != -EINVAL)
+		fd = mapped_file_open(s->proc_fd, seen->key.tgid, &f);
 	return fd == -ENOENT || fd == -ESRCH ? open_host_file(s, path, seen->ino, has_id) : fd;
 }
 
 int sym_module_fd(struct sym *s, struct module *m)
 {
+	bool guessed;
 	int fd;
 
 	if (m->fd >= 0) {
@@ -108,7 +116,7 @@ int sym_module_fd(struct sym *s, struct module *m)
 	if (m->pub.kind == SYM_VDSO)
 		fd = s->o.live ? vdso_open() : -ENOENT;
 	else
-		fd = open_file(s, &m->seen, m->pub.path, m->id_len);
+		fd = open_file(s, &m->seen, m->pub.path, m->id_len, &guessed);
 	if (fd >= 0)
 		sym_module_keep(s, m, fd);
 	return fd;
@@ -219,12 +227,12 @@ static void widen(struct module *m, const struct file_fact *f)
 		p->limit = p->start + (f->off - p->offset) + len;
 }
 
-/* The existing module of this file, by fstat() of its descriptor; else a new one. */
-static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, uint32_t *ret)
+/* The existing module of this file, by fstat() of its descriptor if it is @sure; else a new one. */
+static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, bool sure, uint32_t *ret)
 {
 	struct file_key k;
 	uint32_t *have = NULL;
-	bool known = fd >= 0 && stat_key(fd, &k);
+	bool known = sure && fd >= 0 && stat_key(fd, &k);
 	int r;
 
 	if (known)
@@ -247,14 +255,15 @@ static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 {
 	_cleanup_free_ char *path = strndup(f->path, f->path_len);
 	_cleanup_close_ int fd = -1;
+	bool guessed = true;
 	struct module *m;
 	int r;
 
 	if (!path)
 		return -ENOMEM;
 	if (s->o.live)
-		fd = open_file(s, &f->seen, path, f->id_len);
-	r = module_of_fd(s, f, fd, ret);
+		fd = open_file(s, &f->seen, path, f->id_len, &guessed);
+	r = module_of_fd(s, f, fd, !guessed, ret);
 	if (r < 0)
 		return r;
 	m = sym_module_at(s, *ret);
@@ -300,6 +309,7 @@ int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	m = sym_module_at(s, index);
 	m->seen = f->seen;
 	if (f->seen.ino) {
+		m->ino = f->seen.ino;
 		m->dev = f->dev;
 		m->generation = f->generation;
 	}

@@ -144,6 +144,6 @@ const struct sym_frame *recorded_find(const struct sym *s, const struct module *
 	else if (m->id_len)
 		key_of_id(&k, m->id, m->id_len);
 	else
-		key_of_inode(&k, m->dev, m->seen.ino, m->generation);
+		key_of_inode(&k, m->dev, m->ino, m->generation);
 	return map_find(&s->recorded, &k);
 }

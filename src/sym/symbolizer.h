@@ -53,7 +53,8 @@ struct module {
 	bool refused;			/* its bytes crashed a reader: never retry */
 	bool wrong;			/* the build id differs: another file */
 	struct seen seen;
-	uint32_t dev, generation;	/* of seen.ino */
+	uint64_t ino;			/* by which mappings named it; 0 = by build id only */
+	uint32_t dev, generation;	/* of ino */
 	uint32_t uid, ns_tgid;		/* JIT: its process */
 	uint64_t retry_ns, retry_step_ns;	/* JIT: time of the next search for the map, in event time */
 	uint64_t read_bytes;		/* JIT: size of the map when it was last read */

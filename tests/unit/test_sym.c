@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -14,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "elf/elf.h"
 #include "event/decode.h"
 #include "event/names.h"
 #include "sonde/symbol_wire.h"
@@ -226,6 +228,63 @@ static void test_a_replay_has_the_recorded_names(void **state)
 	buf_fini(&b);
 }
 
+/* The mapping of the test's own code; with its inode, its build id, or both. */
+static struct feed_map own_mapping(bool by_inode, bool by_id)
+{
+	const uintptr_t pc = (uintptr_t)local_function;
+	struct feed_map m = { 0 };
+	struct elf *e = NULL;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long long start = 0, end = 0, off, ino;
+	unsigned major_no, minor_no;
+	char line[512];
+
+	assert_true(f && fd >= 0);
+	while (!(start <= pc && pc < end) && fgets(line, sizeof(line), f))
+		assert_true(sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %255s", &start, &end, &off, &major_no, &minor_no,
+				   &ino, m.path) >= 6);
+	fclose(f);
+	m.addr = start;
+	m.len = end - start;
+	m.off = off;
+	m.ino = by_inode ? ino : 0;
+	m.dev = by_inode ? major_no << 20 | minor_no : 0;
+	assert_int_equal(elf_open_fd(fd, 1 << 20, &e), 0);
+	m.id_len = by_id ? (uint8_t)elf_build_id(e, m.id) : 0;
+	assert_true(!by_id || m.id_len);
+	elf_free(e);
+	close(fd);
+	return m;
+}
+
+/* Processes from before the run name files by inode, later ones by build id. */
+static void test_names_are_found_by_inode_and_by_build_id(void **state)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	const struct feed_map both = own_mapping(true, true), id = own_mapping(false, true);
+	struct sym *s = new_sym(true);
+	uint64_t pc[STACK], missing;
+	struct sym_loc loc[STACK];
+	struct buf b = { 0 };
+
+	(void)state;
+	own_stack(pc);
+	feed_mapping(s, 5, pid, &both);
+	feed_mapping(s, 5, pid + 1, &id);
+	collect(s, pc);
+	assert_int_equal(sym_collect_write(s, keep_record, &b, &missing), 0);
+	sym_free(s);
+	s = replay(&b); /* by inode */
+	assert_int_equal(feed_locate(s, 6, pid, pc, 1, loc), 1);
+	assert_string_equal(feed_name(s, &loc[0], false)->name, "local_function");
+	feed_mapping(s, 7, pid + 1, &id);
+	assert_int_equal(feed_locate(s, 8, pid + 1, pc, 1, loc), 1);
+	assert_string_equal(feed_name(s, &loc[0], false)->name, "local_function");
+	sym_free(s);
+	buf_fini(&b);
+}
+
 /* Every record cut at every length, and counts that say more than is there: no crash (ASan). */
 static void test_recorded_names_are_not_believed(void **state)
 {
@@ -265,6 +324,7 @@ int main(void)
 		cmocka_unit_test(test_own_process),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_a_replay_has_the_recorded_names),
+		cmocka_unit_test(test_names_are_found_by_inode_and_by_build_id),
 		cmocka_unit_test(test_recorded_names_are_not_believed),
 	};
 

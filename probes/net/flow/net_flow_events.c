@@ -37,16 +37,10 @@ static const struct xlat_val ct_vals[] = {
 };
 static const struct xlat ct_xlat = { .name = "conntrack", .vals = ct_vals, .n = ARRAY_SIZE(ct_vals) };
 
-enum { GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, GET_FIRST, GET_LAST, GET_POINT };
+enum { GET_FIRST = NET_GET__ENDS, GET_LAST, GET_POINT };
 
 #define ROW(member, name_, kind_, doc_, ...) \
 	FIELD_ROW(struct net_flow_event, member, name_, kind_, doc_, ##__VA_ARGS__)
-#define VALUE_ROW(word_, name_, like_, doc_, ...) \
-	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
-	  ##__VA_ARGS__ }
-#define GET_ROW(word_, name_, like_, doc_, ...) \
-	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
-	  .flags = FIELD_ALIAS, ##__VA_ARGS__ }
 
 static const struct field flow_fields[] = {
 	ROW(why, "flow.event", FIELD_ENUM, "cause of the report: new, flags, active, closed, idle, end, packet",
@@ -54,13 +48,13 @@ static const struct field flow_fields[] = {
 	ROW(id, "flow.id", FIELD_HEX, "id of the flow at this interface, the same in both directions"),
 	ROW(is_reply, "flow.is_reply", FIELD_BOOL, "against the direction of the first packet"),
 	ROW(dir, "net.dir", FIELD_ENUM, "direction at the interface", .xlat = &net_dir_xlat),
-	VALUE_ROW(GET_POINT, "net.point", FIELD_ENUM, "observation point of the packet that made it so",
+	NET_GET_ROW(GET_POINT, "net.point", FIELD_ENUM, "observation point of the packet that made it so",
 		  .xlat = &net_point_xlat),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
 	ROW(packets, "flow.packets", FIELD_UINT, "packets in this direction since the first"),
 	ROW(bytes, "flow.bytes", FIELD_UINT, "their bytes, including the link header"),
-	VALUE_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
-	VALUE_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
+	NET_GET_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
+	NET_GET_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
 	ROW(verdict, "net.verdict", FIELD_ENUM,
 	    "forwarded; redirected; dropped where no packet is known to have got "
 	    "through",
@@ -107,13 +101,7 @@ static const struct field flow_fields[] = {
 	    .key = "owner_foreign"),
 	ROW(owner_end, "owner.end", FIELD_ENUM, "which end that process is: src, dst", .xlat = &net_end_xlat,
 	    .flags = FIELD_OPTIONAL, .key = "owner_end"),
-	VALUE_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the source by DNS, if an answer with it was seen"),
-	VALUE_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the destination by DNS, if an answer with it was seen"),
-	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "source address"),
-	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "destination address"),
-	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "source port", .flags = FIELD_PORT | FIELD_ALIAS),
-	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "destination port", .flags = FIELD_PORT | FIELD_ALIAS),
-	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number"),
+	NET_END_ROWS("source", "destination"),
 };
 
 /* The stream carries the offset of the wall clock. */
@@ -129,16 +117,10 @@ static int flow_get(const struct event *ev, const struct field *f, struct value 
 	const struct net_flow_event *b = ev->body;
 
 	switch (f->off) {
-	case GET_SIP: return net_text_get_ip(&ev->keys.conn.saddr, ret);
-	case GET_DIP: return net_text_get_ip(&ev->keys.conn.daddr, ret);
-	case GET_SPORT: return net_text_get_uint(ev->keys.conn.sport, ret);
-	case GET_DPORT: return net_text_get_uint(ev->keys.conn.dport, ret);
 	case GET_POINT: return net_text_get_named(&net_point_xlat, b->point, ret);
-	case GET_SNAME: return net_text_get_host(ev, &ev->keys.conn.saddr, ret);
-	case GET_DNAME: return net_text_get_host(ev, &ev->keys.conn.daddr, ret);
 	case GET_FIRST: return get_time(ev, b->first_ns, ret);
 	case GET_LAST: return get_time(ev, b->last_ns, ret);
-	default: return net_text_get_uint(ev->keys.conn.proto, ret);
+	default: return net_text_get_end(ev, f->off, ret);
 	}
 }
 
@@ -261,8 +243,8 @@ static void put_details(const struct event *ev, struct buf *out)
 	}
 	put_text(ev, "first", FIELD_UINT, GET_FIRST, out);
 	put_text(ev, "last", FIELD_UINT, GET_LAST, out);
-	put_text(ev, "from", FIELD_STR, GET_SNAME, out);
-	put_text(ev, "to", FIELD_STR, GET_DNAME, out);
+	put_text(ev, "from", FIELD_STR, NET_GET_SNAME, out);
+	put_text(ev, "to", FIELD_STR, NET_GET_DNAME, out);
 	buf_printf(out, " netns %u cookie %llu\n", ev->keys.netns, (unsigned long long)ev->keys.cookie);
 }
 

@@ -80,29 +80,20 @@ int net_refused_decode_unexplained(const struct sonde_rec *rec, struct event *ev
 
 /* ---- fields ---- */
 
-enum { GET_QUEUE, GET_LIMIT, GET_SIP, GET_DIP, GET_SPORT, GET_DPORT, GET_PROTO, GET_SNAME, GET_DNAME, GET_VERDICT };
+enum { GET_QUEUE = NET_GET__ENDS, GET_LIMIT, GET_VERDICT };
 
 #define ROW(member, name_, kind_, doc_, ...) \
 	FIELD_ROW(struct net_refused_event, member, name_, kind_, doc_, ##__VA_ARGS__)
-#define GET_ROW(word_, name_, like_, doc_, ...) \
-	{ .name = (name_), .kind = FIELD_GET, .off = (word_), .like = FIELD_LIKE(like_), .doc = (doc_), \
-	  ##__VA_ARGS__ }
 
 static const struct field refused_fields[] = {
 	ROW(cause, "refused.cause", FIELD_ENUM, "accept-queue, syn-queue: which queue is full; other",
 	    .xlat = &net_refused_xlat),
 	ROW(step, "refused.step", FIELD_ENUM, "refused segment of the handshake: syn, ack", .xlat = &step_xlat),
-	GET_ROW(GET_QUEUE, "refused.queue", FIELD_UINT, "entries of that queue"),
-	GET_ROW(GET_LIMIT, "refused.limit", FIELD_UINT, "backlog of the listener"),
+	NET_GET_ROW(GET_QUEUE, "refused.queue", FIELD_UINT, "entries of that queue"),
+	NET_GET_ROW(GET_LIMIT, "refused.limit", FIELD_UINT, "backlog of the listener"),
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
-	GET_ROW(GET_SIP, "net.sip", FIELD_IP, "address of the client", .flags = FIELD_ALIAS),
-	GET_ROW(GET_DIP, "net.dip", FIELD_IP, "address of the listener", .flags = FIELD_ALIAS),
-	GET_ROW(GET_SPORT, "net.sport", FIELD_UINT, "port of the client", .flags = FIELD_PORT | FIELD_ALIAS),
-	GET_ROW(GET_DPORT, "net.dport", FIELD_UINT, "port of the listener", .flags = FIELD_PORT | FIELD_ALIAS),
-	GET_ROW(GET_PROTO, "net.proto", FIELD_UINT, "transport protocol number", .flags = FIELD_ALIAS),
-	GET_ROW(GET_SNAME, "dns.sname", FIELD_STR, "name of the client by DNS, if an answer with it was seen"),
-	GET_ROW(GET_DNAME, "dns.dname", FIELD_STR, "name of the listener by DNS, if an answer with it was seen"),
-	GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "dropped", .xlat = &net_verdict_xlat,
+	NET_END_ROWS("client", "listener"),
+	NET_GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "dropped", .xlat = &net_verdict_xlat,
 		.flags = FIELD_SILENT),
 };
 
@@ -115,20 +106,12 @@ static int get_number(const struct net_refused_event *b, uint32_t v, struct valu
 static int refused_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct net_refused_event *b = ev->body;
-	const struct conn *c = &ev->keys.conn;
 
 	switch (f->off) {
 	case GET_QUEUE: return get_number(b, b->queue, ret);
 	case GET_LIMIT: return get_number(b, b->limit, ret);
-	case GET_SIP: return net_text_get_ip(&c->saddr, ret);
-	case GET_DIP: return net_text_get_ip(&c->daddr, ret);
-	case GET_SPORT: return net_text_get_uint(c->sport, ret);
-	case GET_DPORT: return net_text_get_uint(c->dport, ret);
-	case GET_PROTO: return net_text_get_uint(c->proto, ret);
-	case GET_SNAME: return net_text_get_host(ev, &c->saddr, ret);
-	case GET_DNAME: return net_text_get_host(ev, &c->daddr, ret);
 	case GET_VERDICT: return net_text_get_named(&net_verdict_xlat, NET_VERDICT_DROPPED, ret);
-	default: return -ENOENT;
+	default: return net_text_get_end(ev, f->off, ret);
 	}
 }
 

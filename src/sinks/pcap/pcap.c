@@ -34,7 +34,6 @@ enum { TO_HOST, TO_ALL, TO_GROUP, TO_OTHER, FROM_HOST };
 struct pcap {
 	bool started;
 	uint32_t link;		/* of all packets */
-	struct pcap_once once;
 };
 
 static uint32_t link_of(const struct sink *s, const struct sec_packet *p)
@@ -141,7 +140,7 @@ static int pcap_event(struct sink *s, const struct event *ev)
 	const struct sec_packet *p = event_packet(ev, &data);
 	int r;
 
-	if (!p || pcap_once_again(&st->once, p, data))
+	if (!p)
 		return 0;
 	r = start(s, p);
 	if (r >= 0 && link_of(s, p) != st->link)
@@ -159,5 +158,6 @@ const struct sink_ops pcap_sink = {
 	.name = "pcap", .summary = "packets in the classic format, of one link type", .suffix = ".pcap",
 	.needs = 1u << SEC_PACKET, .flags = SINK_BINARY, .shows = "packets",
 	.misfit = "a pcap file has packets of one link type, -o pcapng has room for several",
-	.state_size = sizeof(struct pcap), .event = pcap_event, .close = pcap_close,
+	.state_size = sizeof(struct pcap), .event = pcap_event, .repeats = pcap_once_repeats,
+	.seen_size = sizeof(struct pcap_once), .close = pcap_close,
 };

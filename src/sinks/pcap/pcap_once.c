@@ -14,11 +14,14 @@ static uint64_t hash_of(const struct sec_packet *p, const uint8_t *data)
 	return h ? h : 1;
 }
 
-bool pcap_once_again(struct pcap_once *o, const struct sec_packet *p, const uint8_t *data)
+bool pcap_once_repeats(void *seen, const struct event *ev)
 {
+	struct pcap_once *o = seen;
+	const uint8_t *data;
+	const struct sec_packet *p = event_packet(ev, &data);
 	uint64_t h, *at;
 
-	if (p->ifindex != LOOPBACK_IFINDEX || !p->netns || p->direction == PACKET_DIR_UNKNOWN)
+	if (!p || p->ifindex != LOOPBACK_IFINDEX || !p->netns || p->direction == PACKET_DIR_UNKNOWN)
 		return false;
 	h = hash_of(p, data);
 	if (p->direction == PACKET_DIR_OUT) {

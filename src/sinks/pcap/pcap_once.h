@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sec_packet;
+struct event;
 
 #define PCAP_ONCE_MAX 4096u	/* packets between the two passes */
 
@@ -18,7 +18,10 @@ struct pcap_once {
 	uint64_t n_left;
 };
 
-/* Is @p the incoming pass of a packet that was written? False if the first pass was lost, filtered or not watched. */
-bool pcap_once_again(struct pcap_once *o, const struct sec_packet *p, const uint8_t *data);
+/*
+ * sink_ops.repeats: is @ev the incoming pass of a packet that was written? False if the first pass was lost, filtered
+ * or not watched. @seen: a struct pcap_once.
+ */
+bool pcap_once_repeats(void *seen, const struct event *ev);
 
 #endif

@@ -53,7 +53,6 @@ struct pcapng {
 	uint64_t last_ns;	/* wall-clock time of the latest packet */
 	bool started;
 	struct pcapng_common common;
-	struct pcap_once once;
 };
 
 static uint64_t wall_ns(const struct event *ev, uint64_t ns)
@@ -336,7 +335,7 @@ static int pcapng_event(struct sink *s, const struct event *ev)
 	if (ev->desc->class == EVENT_META)
 		return take_meta(s->state, ev);
 	p = event_packet(ev, &data);
-	if (!p || pcap_once_again(&((struct pcapng *)s->state)->once, p, data))
+	if (!p)
 		return 0;
 	r = start_section(s);
 	return r < 0 ? r : write_packet(s, ev, p, data);
@@ -431,5 +430,6 @@ const struct sink_ops pcapng_sink = {
 	.name = "pcapng", .summary = "packets for Wireshark, with process, reason and losses", .suffix = ".pcapng",
 	.needs = 1u << SEC_PACKET, .flags = SINK_BINARY | SINK_META, .shows = "packets",
 	.state_size = sizeof(struct pcapng),
+	.repeats = pcap_once_repeats, .seen_size = sizeof(struct pcap_once),
 	.open = pcapng_open, .event = pcapng_event, .close = pcapng_close,
 };
