@@ -91,8 +91,8 @@ enum {
 		ROW(mark, "net.mark", FIELD_HEX, "packet mark", .flags = FIELD_OPTIONAL), \
 		ROW(hash, "net.hash", FIELD_HEX, "flow hash, if the kernel computed it", .flags = FIELD_OPTIONAL), \
 		NET_END_ROWS("source", "destination"), \
-		NET_GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", .xlat = &net_verdict_xlat, \
-			.flags = FIELD_SILENT), \
+		NET_GET_ROW(GET_VERDICT, "net.verdict", FIELD_ENUM, "forwarded or dropped", \
+			    .xlat = &net_verdict_xlat, .flags = FIELD_SILENT), \
 		NET_GET_ROW(GET_ACTION, "net.action", FIELD_ENUM, "pass or drop", .xlat = &net_action_xlat, \
 			.flags = FIELD_SILENT), \
 		ROW(src_identity, "net.src_identity", FIELD_UINT, \
@@ -149,7 +149,8 @@ static const struct field drop_fields[] = {
 	ROW(location, "drop.location", FIELD_NAME, "where in that function", .space = SONDE_NAME_KSYM,
 	    .flags = FIELD_OPTIONAL),
 	PACKET_ROWS,
-	NET_GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program", .flags = FIELD_OPEN),
+	NET_GET_ROW(GET_FILE, "drop.file", FIELD_STR, "source file of another datapath's program",
+		    .flags = FIELD_OPEN),
 	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
 	ROW(error, "drop.error", FIELD_INT, "return value of a helper there", .flags = FIELD_OPTIONAL),
 	TASK_ROWS,

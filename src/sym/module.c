@@ -87,8 +87,8 @@ static int open_host_file(const struct sym *s, const char *path, uint64_t ino, b
 }
 
 /*
- * As the process sees it; as the host does if the process is gone. *@ret_guessed: it was found by its path alone, where
- * another file may be by now, or in the host's root; only its build id tells.
+ * As the process sees it; as the host does if the process is gone. *@ret_guessed: it was found by its path alone,
+ * where another file may be by now, or in the host's root; only its build id tells.
  */
 static int open_file(const struct sym *s, const struct seen *seen, const char *path, bool has_id, bool *ret_guessed)
 {

@@ -242,8 +242,8 @@ static struct feed_map own_mapping(bool by_inode, bool by_id)
 
 	assert_true(f && fd >= 0);
 	while (!(start <= pc && pc < end) && fgets(line, sizeof(line), f))
-		assert_true(sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %255s", &start, &end, &off, &major_no, &minor_no,
-				   &ino, m.path) >= 6);
+		assert_true(sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %255s", &start, &end, &off, &major_no,
+				   &minor_no, &ino, m.path) >= 6);
 	fclose(f);
 	m.addr = start;
 	m.len = end - start;

@@ -53,7 +53,8 @@ static const struct field flow_fields[] = {
 	ROW(ifindex, "net.iface", FIELD_IFACE, "interface", .flags = FIELD_OPTIONAL),
 	ROW(packets, "flow.packets", FIELD_UINT, "packets in this direction since the first"),
 	ROW(bytes, "flow.bytes", FIELD_UINT, "their bytes, including the link header"),
-	NET_GET_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970", .key = "first_ns"),
+	NET_GET_ROW(GET_FIRST, "flow.first", FIELD_UINT, "time of the first packet, ns since 1970",
+		    .key = "first_ns"),
 	NET_GET_ROW(GET_LAST, "flow.last", FIELD_UINT, "of the last one, either direction", .key = "last_ns"),
 	ROW(verdict, "net.verdict", FIELD_ENUM,
 	    "forwarded; redirected; dropped where no packet is known to have got "
