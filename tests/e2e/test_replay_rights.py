@@ -87,7 +87,7 @@ def test_rotated_files_below_a_private_folder(private):
     """All of its files are there, root's, and equal to one file in their records."""
     words = [BINARY, "capture", "-r", LOOPBACK]
     subprocess.run([*words, "-w", private / "one"], check=True)
-    subprocess.run([*words, "-w", private / "f", "--rotate", "events=10"], check=True)
+    subprocess.run([*words, "-w", private / "f", "--rotate", "events=5"], check=True)
     files = sorted(private.glob("f*"), key=os.path.getmtime)
     assert len(files) > 2
     assert all((os.stat(f).st_uid, os.stat(f).st_mode & 0o777) == (0, 0o600) for f in files)
@@ -103,7 +103,7 @@ def test_rotated_files_stay_in_the_folder_as_it_was(private):
     elsewhere.mkdir()
     with open(LOOPBACK, "rb") as f:
         data = f.read()
-    child = subprocess.Popen([BINARY, "capture", "-r", "-", "-w", folder / "f", "--rotate", "events=10"],
+    child = subprocess.Popen([BINARY, "capture", "-r", "-", "-w", folder / "f", "--rotate", "events=5"],
                              stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until_confined(child)
     folder.rename(private / "moved")
