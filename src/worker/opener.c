@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -78,10 +77,6 @@ static int serve(void *ctx, int sock, _unused_ int out_fd)
 {
 	struct request q;
 
-	signal(SIGINT, SIG_IGN);	/* ^C goes to the command, too, which needs names until its end */
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
 	for (;;) {
 		struct iovec iov = { .iov_base = &q, .iov_len = sizeof(q) };
 		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
