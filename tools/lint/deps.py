@@ -36,7 +36,7 @@ ALLOWED = {
     "sinks": {"base", "cilium", "clickhouse", "event", "metrics", "packet", "scap", "stack", "store", "sym", "sonde",
               "tables", "libzstd", "zlib"},
     "http": {"base", "libmicrohttpd", "libnghttp2", "loop"},
-    "hubble": {"base", "cilium", "event"},
+    "hubble": {"base", "cilium", "event", "http", "loop", "sinks", "sonde"},
     "http_client": {"base", "worker", "libcurl", "zlib"},
     "source": {"base", "cilium", "clickhouse", "event", "packet", "scap", "store", "worker", "sonde", "libzstd",
                "zlib"},
