@@ -14,7 +14,7 @@ export LC_ALL=C.UTF-8
 # Lists, one package per word; what is needed and why it is not obvious stands behind it.
 BUILD='gcc libc6-dev make meson ninja-build pkg-config python3 clang
 	libelf-dev libdw-dev liblzma-dev libiberty-dev zlib1g-dev libzstd-dev libpcap-dev libmnl-dev libseccomp-dev
-	libcap-ng-dev libncurses-dev libmicrohttpd-dev libcurl4-gnutls-dev esbuild'
+	libcap-ng-dev libncurses-dev libmicrohttpd-dev libnghttp2-dev libcurl4-gnutls-dev esbuild'
 LIBBPF='libbpf-dev bpftool'	# libbpf >= 1.3: tcx links
 OTLP=python3-opentelemetry-proto	# the project's own reader of traces
 NEWER="$LIBBPF $OTLP"
@@ -22,9 +22,9 @@ QUICK='git libcmocka-dev libdrm-dev libjson-c-dev'
 TEST="libclang-rt-dev python3-pytest python3-scapy
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
-	mandoc g++ strace systemd prometheus $OTLP python3-pyte tmux"
-# prometheus reads the agent's counters, promtool judges them. python3-pyte, tmux: terminals whose screens tests can
-# read.
+	mandoc g++ strace systemd prometheus $OTLP python3-grpcio python3-pyte tmux"
+# prometheus reads the agent's counters, promtool judges them. python3-grpcio: a client of the agent's Observer.
+# python3-pyte, tmux: terminals whose screens tests can read.
 PEERS='sysdig bpfcc-tools gdb memcached nats-server php-fpm clickhouse-server
 	chromium fonts-dejavu-core node-typescript clang-16 clang-18 clang-19'
 # sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm: servers whose

@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -249,7 +250,7 @@ static int open_metrics(struct agent *a, struct err *err)
  * A reader over a socket pair, which has this process's user: what it may see is set here. Its queue covers the
  * seconds that a busy host or the names of a flame graph take from it.
  */
-static int connect_page(struct agent *a)
+static int connect_server(struct agent *a)
 {
 	const struct agent_conn *first = a->conns;
 	int pair[2];
@@ -266,6 +267,24 @@ static int connect_page(struct agent *a)
 	return pair[1]; /* of a refused connection: the server reads why */
 }
 
+static void set_servers(struct agent *a)
+{
+	const struct agent_conf *c = &a->conf;
+
+	snprintf(a->hubble_path, sizeof(a->hubble_path), "%s/" AGENT_HUBBLE_SOCKET, c->dir ? c->dir : AGENT_DIR);
+	a->page = (struct agent_server){
+		.agent = a, .connect = connect_server, .name = "page", .title = "the page", .addresses = { c->ui },
+		.shown = c->ui_address, .keeper_fd = c->ui_fd,
+	};
+	a->hubble = (struct agent_server){
+		.agent = a, .connect = connect_server, .name = "hubble", .title = "the server of Hubble's clients",
+		.addresses = { c->hubble ? a->hubble_path : NULL, c->hubble_listen }, .shown = c->hubble_shown,
+		.keeper_fd = c->hubble_fd,
+	};
+	agent_server_init(&a->page);
+	agent_server_init(&a->hubble);
+}
+
 /* Points the parts to the others that they use. */
 static void connect_parts(struct agent *a)
 {
@@ -277,7 +296,6 @@ static void connect_parts(struct agent *a)
 	a->subscriptions.content = a->cilium.content = &a->content;
 	a->cilium.probes = a->conf.cilium_probes;
 	a->record.answer = agent_conn_answer;
-	a->page.connect = connect_page;
 	a->holds.loop = a->loop;
 }
 
@@ -330,7 +348,8 @@ void agent_free(struct agent *a)
 	if (a->pipeline)
 		coop_stop(pipeline_coop(a->pipeline));
 	agent_http_free(a->http);
-	agent_page_close(a);
+	agent_server_close(&a->page);
+	agent_server_close(&a->hubble);
 	a->insts.listener = NULL;
 	agent_cilium_close(&a->cilium);
 	agent_record_flush(a);
@@ -397,7 +416,8 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	a->conf = *conf;
 	a->start_ns = clock_boot_ns();
 	a->netns = own_netns();
-	a->cost.fd = a->record.fd = a->page.listen_fd = -1;
+	a->cost.fd = a->record.fd = -1;
+	set_servers(a);
 	set_limits(a, conf);
 	if (!conf->client_fd)
 		find_group(a);
@@ -412,7 +432,9 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (r >= 0)
 		r = open_metrics(a, err);
 	if (r >= 0)
-		r = agent_page_open(a, err);
+		r = agent_server_open(&a->page, err);
+	if (r >= 0)
+		r = agent_server_open(&a->hubble, err);
 	if (r >= 0)
 		r = open_cilium(a, err);
 	if (r >= 0)
@@ -425,7 +447,8 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 		return r;
 	agent_measure_start(&a->measure);
 	agent_record_start(a);
-	agent_page_start(a);
+	agent_server_start(&a->page);
+	agent_server_start(&a->hubble);
 	*ret = TAKE_PTR(a);
 	return 0;
 }
@@ -441,7 +464,8 @@ int agent_run(struct agent *a, struct err *err)
 void agent_stop(struct agent *a)
 {
 	coop_stop(pipeline_coop(a->pipeline));
-	agent_page_stop(a);
+	agent_server_stop(&a->page);
+	agent_server_stop(&a->hubble);
 	for (struct agent_conn *c = a->conns; c; c = c->next)
 		if (c->sub.on)
 			agent_sub_end(c, "the agent stops");

@@ -17,6 +17,7 @@ struct loop;
 #define AGENT_DIR "/run/sonde"
 #define AGENT_READ_SOCKET "read.sock"
 #define AGENT_CONTROL_SOCKET "control.sock"
+#define AGENT_HUBBLE_SOCKET "hubble.sock"
 #define AGENT_PATH AGENT_DIR "/" AGENT_READ_SOCKET	/* default of clients */
 #define AGENT_RECORD_ROOT "/var/lib/sonde"
 #define AGENT_RECORD_DIR AGENT_RECORD_ROOT "/agent"
@@ -62,7 +63,11 @@ struct agent_conf {
 	const char *ui;			/* address of the page: http_listen_check(); NULL = none */
 	const char *ui_set;		/* sets or probes of the page: record/record_sets.h; NULL = normal */
 	const char *ui_address;		/* of the page, with its token */
-	int ui_fd;			/* of the process that starts its server: agent_page.h */
+	int ui_fd;			/* of the process that starts its server: agent_server.h */
+	bool hubble;			/* serve Hubble's clients on AGENT_HUBBLE_SOCKET */
+	const char *hubble_listen;	/* and at this loopback address; NULL = none */
+	const char *hubble_shown;	/* both, for sonde status */
+	int hubble_fd;			/* as ui_fd */
 	const char *record;		/* sets or probes to record: record/record_sets.h; NULL or "off" = none */
 	const char *record_dir;		/* path of the store; NULL = none unless `record` is set: AGENT_RECORD_DIR */
 	uint64_t record_size;		/* of the store; 0 = 10 GiB */

@@ -7,6 +7,7 @@
 #ifndef AGENT_AGENT_STATE_H
 #define AGENT_AGENT_STATE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -17,7 +18,7 @@
 #include "agent/access/agent_content.h"
 #include "agent/agent_hold.h"
 #include "agent/agent_inst.h"
-#include "agent/agent_page.h"
+#include "agent/agent_server.h"
 #include "agent/metrics/agent_measure.h"
 #include "agent/metrics/agent_metrics.h"
 #include "agent/access/agent_rights.h"
@@ -60,7 +61,8 @@ struct agent {
 	struct agent_captures captures;
 	struct agent_cilium cilium;
 	struct agent_record record;
-	struct agent_page page;
+	struct agent_server page, hubble;
+	char hubble_path[PATH_MAX]; /* of its socket */
 	struct agent_measure measure;
 	struct agent_holds holds;
 	struct agent_lag lag;

@@ -144,7 +144,8 @@ static int write_status(const struct call *call, struct err *err)
 		put_instance(a, i, &costs[i], call->out);
 	agent_capture_report(&a->captures, call->out);
 	agent_record_put(a, call->out);
-	agent_page_put(a, call->out);
+	agent_server_put(&a->page, call->out);
+	agent_server_put(&a->hubble, call->out);
 	for (const struct agent_conn *c = a->conns; c; c = c->next)
 		put_client(c, call->out);
 	return 0;

@@ -138,3 +138,29 @@ const char *hubble_trace_reason(uint8_t reason)
 	reason &= (uint8_t)~CILIUM_REASON_ENCRYPTED;
 	return reason < ARRAY_SIZE(trace_reasons) ? trace_reasons[reason] : NULL;
 }
+
+uint8_t hubble_trace_reason_number(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_SIZE(trace_reasons); i++)
+		if (trace_reasons[i] && !strcmp(trace_reasons[i], name))
+			return (uint8_t)(i < 5 ? i + 1 : i);
+	return 0;
+}
+
+static const char *const verdicts[] = {
+	[1] = "FORWARDED", [2] = "DROPPED", [3] = "ERROR", [4] = "AUDIT", [5] = "REDIRECTED", [6] = "TRACED",
+	[7] = "TRANSLATED",
+};
+
+const char *hubble_verdict(uint64_t number)
+{
+	return number < ARRAY_SIZE(verdicts) ? verdicts[number] : NULL;
+}
+
+uint8_t hubble_verdict_number(const char *name)
+{
+	for (size_t i = 1; name && i < ARRAY_SIZE(verdicts); i++)
+		if (!strcmp(verdicts[i], name))
+			return (uint8_t)i;
+	return 0;
+}

@@ -16,5 +16,10 @@ const char *hubble_point(uint8_t point);		/* TraceObservationPoint: "TO_STACK" *
 const char *hubble_sock_point(uint8_t point);		/* SocketTranslationPoint */
 const char *hubble_capture_point(uint8_t code);		/* DebugCapturePoint */
 const char *hubble_trace_reason(uint8_t reason);	/* TraceReason; NULL also for "unknown" */
+const char *hubble_verdict(uint64_t number);		/* Verdict: "FORWARDED" */
+
+/* Numbers of flow.proto by its names; 0 = unknown. */
+uint8_t hubble_trace_reason_number(const char *name);
+uint8_t hubble_verdict_number(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Chunks of whole events: the event, its body and its sections, each aligned to 8 bytes.
+ * Chunks of copies of events (event/copy.h), the size in front of each.
  */
 #include "view/view_kept.h"
 
@@ -11,13 +11,14 @@
 #include "base/arena.h"
 #include "base/macros.h"
 #include "base/vec.h"
+#include "event/copy.h"
 #include "event/event.h"
 
 #define CHUNK_BYTES (1u << 20)
 
 struct entry {
 	size_t size;		/* of the whole entry */
-	struct event event;	/* offsets from the entry in place of pointers */
+	uint64_t copy[];
 };
 
 struct chunk {
@@ -34,18 +35,9 @@ struct view_kept {
 	struct arena *scratch;		/* owned; values that the event read last was asked for */
 };
 
-static size_t align8(size_t n)
-{
-	return (n + 7) & ~(size_t)7;
-}
-
 size_t view_kept_size(const struct event *ev)
 {
-	size_t n = align8(sizeof(struct entry)) + align8(ev->body_len);
-
-	for (unsigned i = 0; i < ev->n_sec; i++)
-		n += align8(ev->sec[i].len);
-	return n;
+	return sizeof(struct entry) + event_copy_size(ev);
 }
 
 uint64_t view_kept_time(const struct event *ev)
@@ -87,7 +79,7 @@ static struct chunk *room_for(struct view_kept *k, size_t size)
 
 int view_kept_add(struct view_kept *k, const struct event *ev)
 {
-	size_t size = view_kept_size(ev), at = align8(sizeof(struct entry));
+	size_t size = view_kept_size(ev);
 	struct chunk *c = room_for(k, size);
 	struct entry *e;
 
@@ -95,15 +87,7 @@ int view_kept_add(struct view_kept *k, const struct event *ev)
 		return -ENOMEM;
 	e = (struct entry *)(void *)(c->data + c->len);
 	e->size = size;
-	e->event = *ev;
-	e->event.view = NULL;
-	e->event.scratch = NULL;
-	memcpy((char *)e + at, ev->body, ev->body_len);
-	at += align8(ev->body_len);
-	for (unsigned i = 0; i < ev->n_sec; i++) {
-		memcpy((char *)e + at, ev->sec[i].data, ev->sec[i].len);
-		at += align8(ev->sec[i].len);
-	}
+	event_copy_put(ev, e->copy);
 	c->len += size;
 	c->first_ns = c->events ? MIN(c->first_ns, view_kept_time(ev)) : view_kept_time(ev);
 	c->last_ns = MAX(c->last_ns, view_kept_time(ev));
@@ -116,7 +100,6 @@ int view_kept_add(struct view_kept *k, const struct event *ev)
 bool view_kept_next(const struct view_kept *k, struct view_kept_at *at, struct event *ret)
 {
 	const struct entry *e;
-	const char *data;
 
 	if (at->chunk < k->first)
 		*at = (struct view_kept_at){ .chunk = k->first };
@@ -126,16 +109,8 @@ bool view_kept_next(const struct view_kept *k, struct view_kept_at *at, struct e
 	if (at->chunk >= k->first + k->chunks.len || at->offset >= k->chunks.items[at->chunk - k->first].len)
 		return false;
 	e = (const struct entry *)(const void *)(k->chunks.items[at->chunk - k->first].data + at->offset);
-	data = (const char *)e + align8(sizeof(*e));
-	*ret = e->event;
 	arena_reset(k->scratch);
-	ret->scratch = k->scratch;
-	ret->body = data;
-	data += align8(ret->body_len);
-	for (unsigned i = 0; i < ret->n_sec; i++) {
-		ret->sec[i].data = data;
-		data += align8(ret->sec[i].len);
-	}
+	event_copy_get(e->copy, k->scratch, ret);
 	at->offset += e->size;
 	return true;
 }

@@ -41,7 +41,9 @@ def samples(text):
 @pytest.fixture
 def served(sonde, tmp_path):
     address = f"127.0.0.1:{free_port()}"
-    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--metrics", address, "--cost-every", "2s")
+    (tmp_path / "conf").write_text("cost-every = 2s\n")
+    agent = sonde("agent", "--socket-dir", str(tmp_path / "run"), "--metrics", address, "--config",
+                  str(tmp_path / "conf"))
     agent.sock, agent.address = str(tmp_path / "run" / "read.sock"), address
     return agent
 

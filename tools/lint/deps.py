@@ -33,7 +33,8 @@ ALLOWED = {
     "clickhouse": {"base", "event", "http_client", "worker"},
     "sinks": {"base", "cilium", "clickhouse", "event", "metrics", "packet", "scap", "stack", "store", "sym", "sonde",
               "tables", "libzstd", "zlib"},
-    "http": {"base", "libmicrohttpd", "loop"},
+    "http": {"base", "libmicrohttpd", "libnghttp2", "loop"},
+    "hubble": {"base", "cilium", "event", "http", "loop", "sinks", "sonde"},
     "http_client": {"base", "worker", "libcurl", "zlib"},
     "source": {"base", "cilium", "clickhouse", "event", "packet", "scap", "store", "worker", "sonde", "libzstd",
                "zlib"},
@@ -56,6 +57,7 @@ LIBRARIES = {
     r"curl/": "libcurl",
     r"lzma\.h": "liblzma",
     r"(demangle|libiberty/)": "libiberty", r"(elfutils/|dwarf\.h)": "libdw", r"microhttpd\.h": "libmicrohttpd",
+    r"nghttp2/": "libnghttp2",
 }
 
 

@@ -24,7 +24,9 @@
 #include "cmd/cmd.h"
 #include "cmd/daemon/agent_rows.h"
 #include "cmd/daemon/conf_file.h"
-#include "cmd/ui/ui_keeper.h"
+#include "cmd/daemon/hubble_keep.h"
+#include "cmd/daemon/keeper.h"
+#include "cmd/ui/ui_keep.h"
 #include "http/http_listen.h"
 
 #define CONF_PATH "/etc/sonde/agent.conf"
@@ -97,8 +99,8 @@ static const struct opt agent_opts[] = {
 	    "serve the page of sonde ui: 127.0.0.1:PORT, [::1]:PORT or a socket",
 	    .more = "by a process without rights, with the content that allow-content gives the group; sonde status "
 		    "prints its address with the token"),
-	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME",
-	    "how often to measure probes' cost (default 15s)"),
+	ROW(hubble, "hubble", 0, OPT_BOOL, NULL, "serve the hubble client on hubble.sock (flows and drops)",
+	    .more = "by a process without rights; the net probe runs as long as the agent does"),
 	ROW(no_admin, "no-admin", 0, OPT_BOOL, NULL,
 	    "give up CAP_SYS_ADMIN too: no other network namespaces, and on some systems no profiles"),
 	OPT_END,
@@ -185,8 +187,10 @@ struct daemon {
 	struct agent *agent;
 	const struct agent_cmd_conf *conf;
 	struct settings settings;
-	struct ui_keeper keeper;	/* of the page, if there is one */
-	struct buf page;		/* its address with the token */
+	struct keeper page_keeper;	/* of the page, if there is one */
+	struct keeper hubble_keeper;	/* of the server of Hubble's clients */
+	struct buf page;		/* the page's address with the token */
+	struct buf hubble;		/* where Hubble's clients are served */
 	int signal;
 };
 
@@ -217,14 +221,18 @@ static int on_hangup(void *ctx, _unused_ int signo)
 	return 0;
 }
 
-/* Before the agent has anything that is not the page's business. */
-static int start_keeper(struct daemon *d, struct err *err)
+/* Before the agent has anything that is not the servers' business. */
+static int start_keepers(struct daemon *d, struct err *err)
 {
 	struct agent_conf *c = &d->settings.agent;
-	int r = ui_keeper_start(c, &d->keeper, &d->page, err);
+	int r = c->ui ? ui_keep_start(c, &d->page_keeper, &d->page, err) : 0;
 
-	c->ui_fd = d->keeper.fd;
+	if (r >= 0 && c->hubble)
+		r = hubble_keep_start(c, &d->hubble_keeper, &d->hubble, err);
+	c->ui_fd = d->page_keeper.fd;
 	c->ui_address = buf_str(&d->page);
+	c->hubble_fd = d->hubble_keeper.fd;
+	c->hubble_shown = buf_str(&d->hubble);
 	return r;
 }
 
@@ -263,7 +271,7 @@ static int check_settings(const struct agent_conf *c, struct err *err)
 
 	if (c->metrics && !http_listen_check(c->metrics, err))
 		return -EINVAL;
-	if (ui_keeper_check(c, err) < 0)
+	if (ui_keep_check(c, err) < 0 || hubble_keep_check(c, err) < 0)
 		return -EINVAL;
 	if (c->metrics_interval_ns > NS_PER_MINUTE)
 		return err_set(err, -EINVAL, "metrics-interval: at most 60s");
@@ -283,16 +291,18 @@ static int agent_cmd_run(void *conf, _unused_ const struct cmd_words *w)
 
 	if (r >= 0)
 		r = check_settings(&d.settings.agent, &err);
-	if (r >= 0 && !d.conf->check && d.settings.agent.ui)
-		r = start_keeper(&d, &err);
+	if (r >= 0 && !d.conf->check)
+		r = start_keepers(&d, &err);
 	if (r >= 0 && !d.conf->check) {
 		loop = loop_new();
 		r = loop ? serve(&d, loop, &err) : err_errno(&err, -errno, "cannot make an event loop");
 	}
 	agent_free(d.agent);
 	loop_free(loop);
-	ui_keeper_stop(&d.keeper);
+	keeper_stop(&d.page_keeper);
+	keeper_stop(&d.hubble_keeper);
 	buf_fini(&d.page);
+	buf_fini(&d.hubble);
 	settings_fini(&d.settings);
 	if (r < 0)
 		log_error("%s", err.msg);

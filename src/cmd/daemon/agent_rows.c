@@ -21,6 +21,10 @@ const struct opt agent_rows_file[] = {
 	    "keep TIME in memory only; sonde control dump writes it"),
 	ROW(ui_set, "ui-set", 0, OPT_STR, "SET,...", "probes of the page of ui, as record (default normal)",
 	    .more = "they run as long as the agent does"),
+	ROW(hubble_listen, "hubble-listen", 0, OPT_STR, "ADDR",
+	    "serve clients of hubble at 127.0.0.1:PORT or [::1]:PORT too, to any user",
+	    .more = "they expect port 4245"),
+	ROW(cost_every_ns, "cost-every", 0, OPT_DURATION, "TIME", "how often to measure probes' cost (default 15s)"),
 	ROW(queue_records, "queue-records", 0, OPT_U64, "N", "unread records of one client (default 262144)"),
 	OPT_END,
 };

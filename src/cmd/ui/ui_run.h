@@ -23,7 +23,7 @@ struct ui_conf {
 	struct record_sets sets;	/* of a live run */
 	uint64_t memory_bytes;
 	bool check;
-	/* A page of an agent that made the sockets (ui_keeper.h); 0, NULL and false otherwise. */
+	/* A page of an agent that made the sockets (ui_keep.h); 0, NULL and false otherwise. */
 	int client_fd;			/* connected to the agent; taken over */
 	int listen_fd;			/* listens at @listen; taken over */
 	const struct ui_token *token;

@@ -244,9 +244,12 @@ static bool check_native(const struct run_conf *run)
 
 static bool has_span(const struct hubble_filter *f)
 {
-	for (size_t i = 0; i < f->parts.len; i++)
-		if (!strcmp(f->parts.items[i].option, "since") || !strcmp(f->parts.items[i].option, "until"))
+	for (size_t i = 0; i < f->words.parts.len; i++) {
+		const char *name = f->words.parts.items[i].name;
+
+		if (!strcmp(name, "--since") || !strcmp(name, "--until"))
 			return true;
+	}
 	return false;
 }
 

@@ -14,326 +14,128 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/units.h"
-#include "cilium/hubble.h"
-#include "cilium/kdrops.h"
 #include "cmd/run.h"
 #include "event/value.h"
-
-/* ---- parts ---- */
-
-static struct hubble_part *part_of(struct hubble_filter *f, const char *option)
-{
-	bool negated = f->negate_next;
-
-	f->negate_next = false;
-	for (size_t i = 0; i < f->parts.len; i++)
-		if (!strcmp(f->parts.items[i].option, option) && f->parts.items[i].negated == negated)
-			return &f->parts.items[i];
-	if (vec_grow(&f->parts) < 0)
-		return NULL;
-	f->parts.items[f->parts.len] = (struct hubble_part){ .option = option, .negated = negated };
-	return &f->parts.items[f->parts.len++];
-}
-
-/* The value was validated: it needs no quotes, or has them. */
-static int add(struct hubble_filter *f, const char *option, const char *check)
-{
-	struct hubble_part *p = part_of(f, option);
-
-	if (!p)
-		return -ENOMEM;
-	buf_printf(&p->expr, "%s%s", p->expr.len ? " or " : "", check);
-	return buf_error(&p->expr);
-}
-
-static int add_value(struct hubble_filter *f, const char *option, const char *word, const char *op,
-		     const char *value)
-{
-	char check[512];
-
-	snprintf(check, sizeof(check), "%s %s %s", word, op, value);
-	return add(f, option, check);
-}
-
-/* ---- values ---- */
-
-static int add_address(struct hubble_filter *f, const char *option, const char *word, const char *arg,
-		       struct err *err)
-{
-	struct ipnet net;
-
-	if (ipaddr_ipnet_parse(arg, &net) < 0)
-		return err_set(err, -EINVAL, "--%s \"%s\": expected an address or a network (10.0.0.0/8)", option,
-			       arg);
-	return add_value(f, option, word, "=", arg);
-}
-
-static int add_port(struct hubble_filter *f, const char *option, const char *word, const char *arg, struct err *err)
-{
-	uint64_t n;
-
-	if (str_to_u64(arg, 10, &n) < 0 || !n || n > UINT16_MAX)
-		return err_set(err, -EINVAL, "--%s \"%s\": expected a port number", option, arg);
-	return add_value(f, option, word, "=", arg);
-}
-
-/* Letters allowed in the name of a host, an interface or a reason; * if @glob. */
-static bool is_name(const char *s, bool glob)
-{
-	if (!*s || strlen(s) > 255)
-		return false;
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && !strchr("._-:@", *s) && !(glob && *s == '*'))
-			return false;
-	return true;
-}
-
-/* Hubble's pattern: * matches any part of a name. */
-static int add_host(struct hubble_filter *f, const char *option, const char *words, const char *arg, struct err *err)
-{
-	size_t len = strlen(arg);
-	char check[1200];
-
-	if (!is_name(arg, true))
-		return err_set(err, -EINVAL, "--%s \"%s\": expected a host name (*.example.org)", option, arg);
-	if (arg[len - 1] == '.')
-		len--;
-	if (strcmp(words, "either") != 0)
-		snprintf(check, sizeof(check), "%s glob '%.*s'", words, (int)len, arg);
-	else
-		snprintf(check, sizeof(check), "dns.sname glob '%.*s' or dns.dname glob '%.*s'", (int)len, arg,
-			 (int)len, arg);
-	return add(f, option, check);
-}
-
-struct word_pair { const char *word, *check; };
-
-static int add_word(struct hubble_filter *f, const char *option, const struct word_pair *pairs, size_t n,
-		    const char *arg, struct err *err)
-{
-	char list[256] = "";
-
-	for (size_t i = 0; i < n; i++) {
-		if (!strcasecmp(arg, pairs[i].word))
-			return add(f, option, pairs[i].check);
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", pairs[i].word);
-	}
-	return err_set(err, -EINVAL, "--%s \"%s\": expected one of %s", option, arg, list);
-}
 
 /* ---- options ---- */
 
 #define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
 
-CALL(on_ip) { return add_address(conf, "ip", "fd.ip", arg, err); }
-CALL(on_from_ip) { return add_address(conf, "from-ip", "conn.src", arg, err); }
-CALL(on_to_ip) { return add_address(conf, "to-ip", "conn.dst", arg, err); }
-CALL(on_snat_ip) { return add_address(conf, "snat-ip", "nat.sip", arg, err); }
-CALL(on_port) { return add_port(conf, "port", "fd.port", arg, err); }
-CALL(on_from_port) { return add_port(conf, "from-port", "conn.sport", arg, err); }
-CALL(on_to_port) { return add_port(conf, "to-port", "conn.dport", arg, err); }
-CALL(on_fqdn) { return add_host(conf, "fqdn", "either", arg, err); }
-CALL(on_from_fqdn) { return add_host(conf, "from-fqdn", "dns.sname", arg, err); }
-CALL(on_to_fqdn) { return add_host(conf, "to-fqdn", "dns.dname", arg, err); }
+#define WORDS(conf) (&((struct hubble_filter *)(conf))->words)
+
+CALL(on_ip) { return hubble_words_ip(WORDS(conf), "--ip", "fd.ip", arg, err); }
+CALL(on_from_ip) { return hubble_words_ip(WORDS(conf), "--from-ip", "conn.src", arg, err); }
+CALL(on_to_ip) { return hubble_words_ip(WORDS(conf), "--to-ip", "conn.dst", arg, err); }
+CALL(on_snat_ip) { return hubble_words_ip(WORDS(conf), "--snat-ip", "nat.sip", arg, err); }
+CALL(on_port) { return hubble_words_port(WORDS(conf), "--port", "fd.port", arg, err); }
+CALL(on_from_port) { return hubble_words_port(WORDS(conf), "--from-port", "conn.sport", arg, err); }
+CALL(on_to_port) { return hubble_words_port(WORDS(conf), "--to-port", "conn.dport", arg, err); }
+CALL(on_fqdn) { return hubble_words_host(WORDS(conf), "--fqdn", HUBBLE_EITHER, arg, err); }
+CALL(on_from_fqdn) { return hubble_words_host(WORDS(conf), "--from-fqdn", HUBBLE_SENDER, arg, err); }
+CALL(on_to_fqdn) { return hubble_words_host(WORDS(conf), "--to-fqdn", HUBBLE_RECEIVER, arg, err); }
+CALL(on_verdict) { return hubble_words_verdict(WORDS(conf), "--verdict", arg, err); }
+CALL(on_protocol) { return hubble_words_protocol(WORDS(conf), "--protocol", arg, err); }
+CALL(on_ip_version) { return hubble_words_ip_version(WORDS(conf), "--ip-version", arg, err); }
+CALL(on_tcp_flags) { return hubble_words_tcp_flags(WORDS(conf), "--tcp-flags", arg, err); }
+CALL(on_interface) { return hubble_words_interface(WORDS(conf), "--interface", arg, err); }
 
 CALL(on_not)
 {
 	struct hubble_filter *f = conf;
 
 	(void)arg;
-	if (f->negate_next)
+	if (f->words.negate_next)
 		return err_set(err, -EINVAL, "--not --not: one is enough");
-	f->negate_next = true;
+	f->words.negate_next = true;
 	return 0;
 }
 
 /* ---- pods: those of the event's process, which is at one end ---- */
 
-enum end { EITHER, SENDER, RECEIVER, END__MAX };
+CALL(on_pod) { return hubble_words_pod(WORDS(conf), "--pod", HUBBLE_EITHER, arg, err); }
+CALL(on_from_pod) { return hubble_words_pod(WORDS(conf), "--from-pod", HUBBLE_SENDER, arg, err); }
+CALL(on_to_pod) { return hubble_words_pod(WORDS(conf), "--to-pod", HUBBLE_RECEIVER, arg, err); }
 
-static const char *const end_checks[] = {
-	[EITHER] = "", [SENDER] = " and owner.end=src", [RECEIVER] = " and owner.end=dst",
-};
-
-/* "namespace/prefix", or a prefix in the namespace "default", as in Hubble. */
-static int add_pod(struct hubble_filter *f, const char *option, enum end end, const char *arg, struct err *err)
+CALL(on_namespace)
 {
-	const char *slash = strchr(arg, '/');
-	int len = slash ? (int)(slash - arg) : 0;
-	char ns[256] = "default", check[700];
-
-	snprintf(ns, sizeof(ns), "%.*s", slash ? len : 7, slash ? arg : "default");
-	slash = slash ? slash + 1 : arg;
-	if ((*ns && !is_name(ns, false)) || (*slash && !is_name(slash, false)))
-		return err_set(err, -EINVAL, "--%s \"%s\": expected [NAMESPACE/]NAME", option, arg);
-	snprintf(check, sizeof(check), "k8s.pod startswith '%s'%s%s%s%s", slash, *ns ? " and k8s.ns='" : "", ns,
-		 *ns ? "'" : "", end_checks[end]);
-	return add(f, option, check);
+	return hubble_words_local(WORDS(conf), "--namespace", "k8s.ns", HUBBLE_EITHER, arg, err);
 }
 
-CALL(on_pod) { return add_pod(conf, "pod", EITHER, arg, err); }
-CALL(on_from_pod) { return add_pod(conf, "from-pod", SENDER, arg, err); }
-CALL(on_to_pod) { return add_pod(conf, "to-pod", RECEIVER, arg, err); }
-
-/* A word of the process at @end is @arg. */
-static int add_local(struct hubble_filter *f, const char *option, const char *word, enum end end, const char *arg,
-		     struct err *err)
+CALL(on_from_namespace)
 {
-	char check[400];
-
-	if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "--%s \"%s\": expected a name", option, arg);
-	snprintf(check, sizeof(check), "%s='%s'%s", word, arg, end_checks[end]);
-	return add(f, option, check);
+	return hubble_words_local(WORDS(conf), "--from-namespace", "k8s.ns", HUBBLE_SENDER, arg, err);
 }
 
-CALL(on_namespace) { return add_local(conf, "namespace", "k8s.ns", EITHER, arg, err); }
-CALL(on_from_namespace) { return add_local(conf, "from-namespace", "k8s.ns", SENDER, arg, err); }
-CALL(on_to_namespace) { return add_local(conf, "to-namespace", "k8s.ns", RECEIVER, arg, err); }
-CALL(on_workload) { return add_local(conf, "workload", "proc.name", EITHER, arg, err); }
-CALL(on_from_workload) { return add_local(conf, "from-workload", "proc.name", SENDER, arg, err); }
-CALL(on_to_workload) { return add_local(conf, "to-workload", "proc.name", RECEIVER, arg, err); }
+CALL(on_to_namespace)
+{
+	return hubble_words_local(WORDS(conf), "--to-namespace", "k8s.ns", HUBBLE_RECEIVER, arg, err);
+}
+
+CALL(on_workload)
+{
+	return hubble_words_local(WORDS(conf), "--workload", "proc.name", HUBBLE_EITHER, arg, err);
+}
+
+CALL(on_from_workload)
+{
+	return hubble_words_local(WORDS(conf), "--from-workload", "proc.name", HUBBLE_SENDER, arg, err);
+}
+
+CALL(on_to_workload)
+{
+	return hubble_words_local(WORDS(conf), "--to-workload", "proc.name", HUBBLE_RECEIVER, arg, err);
+}
 
 CALL(on_all_namespaces)
 {
 	(void)arg;
-	(void)err;
-	return add(conf, "all-namespaces", "k8s.ns exists");
+	return hubble_words_local(WORDS(conf), "--all-namespaces", "k8s.ns", HUBBLE_EITHER, NULL, err);
 }
 
 CALL(on_from_all_namespaces)
 {
 	(void)arg;
-	(void)err;
-	return add(conf, "from-all-namespaces", "k8s.ns exists and owner.end=src");
+	return hubble_words_local(WORDS(conf), "--from-all-namespaces", "k8s.ns", HUBBLE_SENDER, NULL, err);
 }
 
 CALL(on_to_all_namespaces)
 {
 	(void)arg;
-	(void)err;
-	return add(conf, "to-all-namespaces", "k8s.ns exists and owner.end=dst");
+	return hubble_words_local(WORDS(conf), "--to-all-namespaces", "k8s.ns", HUBBLE_RECEIVER, NULL, err);
 }
-
-CALL(on_verdict)
-{
-	static const struct word_pair words[] = {
-		{ "FORWARDED", "net.verdict=forwarded" }, { "DROPPED", "net.verdict=dropped" },
-		{ "AUDIT", "net.verdict=audit" }, { "REDIRECTED", "net.verdict=redirected" },
-		{ "TRACED", "net.verdict=traced" }, { "TRANSLATED", "net.verdict=translated" },
-		{ "ERROR", "net.verdict=error" },
-	};
-
-	return add_word(conf, "verdict", words, ARRAY_SIZE(words), arg, err);
-}
-
-CALL(on_protocol)
-{
-	static const struct word_pair words[] = {
-		{ "tcp", "fd.l4proto=tcp" }, { "udp", "fd.l4proto=udp" }, { "sctp", "fd.l4proto=sctp" },
-		{ "icmp", "fd.l4proto in (icmp, icmpv6)" }, { "icmpv4", "fd.l4proto=icmp" },
-		{ "icmpv6", "fd.l4proto=icmpv6" }, { "vrrp", "fd.l4proto=vrrp" }, { "igmp", "fd.l4proto=igmp" },
-		{ "dns", "fd.port=53" },
-	};
-
-	if (!strcasecmp(arg, "http") || !strcasecmp(arg, "kafka"))
-		return err_set(err, -EINVAL,
-			       "--protocol %s is not supported: use sonde rpc and the filter rpc.protocol", arg);
-	return add_word(conf, "protocol", words, ARRAY_SIZE(words), arg, err);
-}
-
-static const struct word_pair ip_versions[] = {
-	{ "4", "conn.src=0.0.0.0/0" }, { "ipv4", "conn.src=0.0.0.0/0" }, { "v4", "conn.src=0.0.0.0/0" },
-	{ "ip4", "conn.src=0.0.0.0/0" }, { "6", "conn.src=::/0" }, { "ipv6", "conn.src=::/0" },
-	{ "v6", "conn.src=::/0" }, { "ip6", "conn.src=::/0" }, { "none", "not conn.src exists" },
-};
-
-CALL(on_ip_version) { return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), arg, err); }
 
 CALL(on_ipv4)
 {
 	(void)arg;
-	return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), "4", err);
+	return hubble_words_ip_version(WORDS(conf), "--ip-version", "4", err);
 }
 
 CALL(on_ipv6)
 {
 	(void)arg;
-	return add_word(conf, "ip-version", ip_versions, ARRAY_SIZE(ip_versions), "6", err);
+	return hubble_words_ip_version(WORDS(conf), "--ip-version", "6", err);
 }
 
 /* Of the flow: a reply leaves the server's machine and belongs to the request that came in. */
 CALL(on_direction)
 {
-	static const struct word_pair words[] = {
-		{ "ingress", "net.dir=in and not flow.is_reply or net.dir=out and flow.is_reply" },
-		{ "egress", "net.dir=out and not flow.is_reply or net.dir=in and flow.is_reply" },
+	static const char *const checks[] = {
+		"net.dir=in and not flow.is_reply or net.dir=out and flow.is_reply",
+		"net.dir=out and not flow.is_reply or net.dir=in and flow.is_reply",
 	};
+	bool egress = !strcasecmp(arg, "egress");
 
-	return add_word(conf, "traffic-direction", words, ARRAY_SIZE(words), arg, err);
-}
-
-/* "SYN,ACK": all of them are set. Several options are alternatives. */
-CALL(on_tcp_flags)
-{
-	static const char *const flags[] = { "FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR" };
-	char list[64] = "", check[96];
-
-	for (const char *p = arg; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
-		size_t len = strcspn(p, ","), i = 0;
-
-		while (i < ARRAY_SIZE(flags) && (len != 3 || strncasecmp(p, flags[i], 3) != 0))
-			i++;
-		if (i == ARRAY_SIZE(flags) || strlen(list) > 40)
-			return err_set(err, -EINVAL, "--tcp-flags \"%s\": expected FIN, SYN, RST, PSH, ACK, URG, "
-				       "ECE or CWR, comma separated", arg);
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", *list ? "|" : "", flags[i]);
-	}
-	if (!*list)
-		return err_set(err, -EINVAL, "--tcp-flags: expected at least one flag");
-	snprintf(check, sizeof(check), "tcp.flags contains '%s'", list);
-	return add(conf, "tcp-flags", check);
-}
-
-/* ---- drop reasons ---- */
-
-/* Hubble's name or number as the kernel's reasons that map to it, or one of the kernel's own. */
-static int reason_check(const char *arg, struct buf *ret, struct err *err)
-{
-	int code = hubble_drop_code(arg, strlen(arg));
-	uint64_t n;
-	bool found = false;
-
-	if (str_to_u64(arg, 10, &n) == 0)
-		code = n <= UINT8_MAX ? (int)n : -1;
-	else if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "unknown drop reason \"%s\"", arg);
-	for (size_t i = 0; code >= 0 && i < n_kdrop_rows; i++) {
-		if (kdrop_rows[i].code != code)
-			continue;
-		buf_printf(ret, "%s%s", found ? ", " : "drop.reason in (", kdrop_rows[i].name);
-		found = true;
-	}
-	if (found)
-		buf_add_str(ret, ")");
-	else
-		buf_printf(ret, "drop.reason=%s", arg);
-	return buf_error(ret);
+	if (!egress && strcasecmp(arg, "ingress") != 0)
+		return err_set(err, -EINVAL, "--traffic-direction \"%s\": expected one of ingress, egress", arg);
+	return hubble_words_add(WORDS(conf), "--traffic-direction", checks[egress]);
 }
 
 CALL(on_drop_reason)
 {
 	_cleanup_(buf_fini) struct buf check = { 0 };
-	int r = reason_check(arg, &check, err);
+	int r = hubble_words_put_reason(arg, &check, err);
 
-	return r < 0 ? r : add(conf, "drop-reason-desc", buf_str(&check));
-}
-
-CALL(on_interface)
-{
-	if (!is_name(arg, false))
-		return err_set(err, -EINVAL, "--interface \"%s\": expected the name of an interface", arg);
-	return add_value(conf, "interface", "net.iface", "=", arg);
+	return r < 0 ? r : hubble_words_add(WORDS(conf), "--drop-reason-desc", buf_str(&check));
 }
 
 /* ---- times ---- */
@@ -416,7 +218,7 @@ static int parse_time(const char *option, const char *arg, uint64_t *ret_ns, str
 	if (parse_date(arg, ret_ns))
 		return 0;
 	if (parse_span(arg, &ago) < 0)
-		return err_set(err, -EINVAL, "--%s \"%s\": expected a time (2026-11-22T13:00:00Z) or a span "
+		return err_set(err, -EINVAL, "%s \"%s\": expected a time (2026-11-22T13:00:00Z) or a span "
 			       "that ends now (5m)", option, arg);
 	clock_gettime(CLOCK_REALTIME, &now);
 	*ret_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
@@ -429,23 +231,23 @@ static int add_time(struct hubble_filter *f, const char *option, const char *op,
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, ns);
-	return add_value(f, option, "evt.time", op, text);
+	return hubble_words_add_value(&f->words, option, "evt.time", op, text);
 }
 
 CALL(on_since)
 {
 	uint64_t ns;
-	int r = parse_time("since", arg, &ns, err);
+	int r = parse_time("--since", arg, &ns, err);
 
-	return r < 0 ? r : add_time(conf, "since", ">=", ns);
+	return r < 0 ? r : add_time(conf, "--since", ">=", ns);
 }
 
 CALL(on_until)
 {
 	uint64_t ns;
-	int r = parse_time("until", arg, &ns, err);
+	int r = parse_time("--until", arg, &ns, err);
 
-	return r < 0 ? r : add_time(conf, "until", "<=", ns);
+	return r < 0 ? r : add_time(conf, "--until", "<=", ns);
 }
 
 #define ROW(name_, key_, arg_, fn_, help_) OPT_CALL_ROW(fn_, name_, key_, arg_, help_)
@@ -512,7 +314,7 @@ static int type_check(const char *text, struct buf *check, struct err *err)
 	const char *sub = text[len] ? text + len + 1 : NULL;
 	uint64_t n;
 
-	if (!is_name(sub ? sub : text, false))
+	if (!hubble_words_is_name(sub ? sub : text, false))
 		return err_set(err, -EINVAL, "--type %s: this is not a type of events", text);
 	if (is_word(text, len, "l7") || is_word(text, len, "129"))
 		return err_set(err, -EINVAL, "--type %s is not supported: use sonde rpc", text);
@@ -530,7 +332,7 @@ static int type_check(const char *text, struct buf *check, struct err *err)
 		return buf_error(check);
 	buf_add_str(check, " and ");
 	if (!strcmp(flow_types[i].name, "drop"))
-		return reason_check(sub, check, err);
+		return hubble_words_put_reason(sub, check, err);
 	if (strcmp(flow_types[i].name, "trace") != 0)
 		return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only", text);
 	buf_printf(check, "net.point=%s", sub);
@@ -546,7 +348,7 @@ static int use_types(struct hubble_filter *f, struct err *err)
 
 		r = type_check(f->types.items[i], &check, err);
 		if (r >= 0)
-			r = add(f, "type", buf_str(&check));
+			r = hubble_words_add(&f->words, "--type", buf_str(&check));
 	}
 	return r;
 }
@@ -555,26 +357,19 @@ int hubble_filter_use(struct hubble_filter *f, struct run_conf *run, struct err 
 {
 	int r;
 
-	if (f->negate_next)
+	if (f->words.negate_next)
 		return err_set(err, -EINVAL, "--not stands in front of the option that it is about");
 	r = use_types(f, err);
 	if (r < 0)
 		return r == -ENOMEM ? err_errno(err, r, "cannot put the filter together") : r;
-	for (size_t i = 0; i < f->parts.len; i++) {
-		const struct hubble_part *p = &f->parts.items[i];
-
-		buf_printf(&f->where, "%s%s(%.*s)", i ? " and " : "", p->negated ? "not " : "", (int)p->expr.len,
-			   p->expr.data);
-	}
-	if (f->parts.len)
+	hubble_words_put(&f->words, &f->where);
+	if (f->where.len)
 		run->where = buf_str(&f->where);
 	return buf_error(&f->where) < 0 ? err_errno(err, -ENOMEM, "cannot put the filter together") : 0;
 }
 
 void hubble_filter_fini(struct hubble_filter *f)
 {
-	for (size_t i = 0; i < f->parts.len; i++)
-		buf_fini(&f->parts.items[i].expr);
-	vec_fini(&f->parts);
+	hubble_words_fini(&f->words);
 	buf_fini(&f->where);
 }

@@ -11,23 +11,15 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
-#include "base/vec.h"
+#include "hubble/hubble_words.h"
 
 struct err;
 struct run_conf;
 
-/* Values of one option are alternatives; all options must hold. --not negates the next option. */
-struct hubble_part {
-	const char *option;	/* static */
-	bool negated;
-	struct buf expr;	/* checks joined by "or" */
-};
-
-/* Zeroed at the start. */
+/* Zeroed at the start. --not negates the next option. */
 struct hubble_filter {
 	struct opt_strv types; /* --type, with subtypes */
-	bool negate_next;
-	VEC(struct hubble_part) parts;
+	struct hubble_words words;
 	struct buf where;	/* what hubble_filter_use() made */
 };
 

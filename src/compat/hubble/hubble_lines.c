@@ -274,7 +274,7 @@ static void set_flow(struct hubble_lines *l, const struct event *ev, const struc
 	put_ends(l, f);
 	put_type(f, &l->cells[TYPE]);
 	put_verdict(l, f, &l->cells[VERDICT]);
-	hubble_put_summary(&l->cells[SUMMARY], f);
+	hubble_flow_summary(&l->cells[SUMMARY], f);
 	put_identity(l, f->src.identity, &l->src_id);
 	put_identity(l, f->dst.identity, &l->dst_id);
 }

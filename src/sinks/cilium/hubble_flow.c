@@ -17,6 +17,7 @@
 #include "cilium/hubble.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
+#include "event/names.h"
 #include "packet/packet.h"
 #include "sonde/wire.h"
 
@@ -370,4 +371,69 @@ int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubbl
 	if (!event_section(ev, SEC_NOTIFY))
 		set_ours(ret, ev, t);
 	return 1;
+}
+
+/* ---- text that both forms have ---- */
+
+static const char *reserved_label(uint32_t identity)
+{
+	static const char *const labels[] = {
+		[1] = "reserved:host", [2] = "reserved:world", [3] = "reserved:unmanaged", [4] = "reserved:health",
+		[5] = "reserved:init", [6] = "reserved:remote-node", [7] = "reserved:kube-apiserver",
+		[8] = "reserved:ingress", [9] = "reserved:world-ipv4", [10] = "reserved:world-ipv6",
+	};
+
+	return identity < ARRAY_SIZE(labels) ? labels[identity] : NULL;
+}
+
+/* A string of the event's process; false if unknown. */
+static bool proc_text(const struct event *ev, struct sec_str str, const char **ret, size_t *ret_len)
+{
+	*ret = event_sec_proc_str(event_proc(ev), event_section(ev, SEC_PROC), str, ret_len);
+	return *ret && *ret_len;
+}
+
+bool hubble_flow_end_is_known(const struct hubble_end *e)
+{
+	return e->id || e->identity || e->local;
+}
+
+bool hubble_flow_comm(const struct event *ev, const struct hubble_end *e, const char **ret, size_t *ret_len)
+{
+	const struct sec_proc *p = e->local ? event_proc(ev) : NULL;
+
+	return p && proc_text(ev, p->comm, ret, ret_len);
+}
+
+const char *hubble_flow_pod(const struct event *ev, const struct hubble_end *e, uint32_t space)
+{
+	return e->local && ev->keys.cgroup_id ? event_names_get(ev->names, space, ev->keys.cgroup_id) : NULL;
+}
+
+void hubble_flow_labels(const struct event *ev, const struct hubble_end *e, struct buf *out)
+{
+	const struct sec_proc *p = e->local ? event_proc(ev) : NULL;
+	const char *reserved = reserved_label(e->identity), *text;
+	size_t len;
+
+	if (reserved)
+		buf_add(out, reserved, strlen(reserved) + 1);
+	if (p && proc_text(ev, p->container, &text, &len))
+		buf_printf(out, "container:id=%.*s%c", (int)MIN(len, (size_t)ID_SHORT), text, 0);
+	if (p && proc_text(ev, p->image, &text, &len))
+		buf_printf(out, "container:image=%.*s%c", (int)len, text, 0);
+}
+
+/* Hubble's flows have no member for the kernel's reason and function. */
+void hubble_flow_summary(struct buf *out, const struct hubble_flow *f)
+{
+	buf_add_str(out, f->summary);
+	if (f->reason.kind == VAL_NONE)
+		return;
+	buf_add_str(out, *f->summary ? "; dropped: " : "dropped: ");
+	value_text(&f->reason, out);
+	if (f->func.kind == VAL_STR) {
+		buf_add_str(out, " at ");
+		value_text(&f->func, out);
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An event as a Hubble flow (flow.proto), built from fields, sections and Cilium notifications, and written in
- * protobuf's JSON mapping. For src/sinks and the dialect of hubble.
+ * protobuf's JSON mapping; hubble_pb.h has the bytes.
  */
 #ifndef SINKS_HUBBLE_FLOW_H
 #define SINKS_HUBBLE_FLOW_H
@@ -58,14 +58,24 @@ void hubble_flow_fini(struct hubble_map *m);
 int hubble_flow_event(struct hubble_map *m, const struct event *ev, struct hubble_flow *ret, uint64_t *ret_lost,
 		      int64_t *ret_cpu);
 
+#define HUBBLE_WORKLOAD "Process"	/* kind of a workload that is the process of an end */
+
+/* Text of a flow, for both forms. */
+bool hubble_flow_end_is_known(const struct hubble_end *e);
+/* Name of the end's process; false if unknown. */
+bool hubble_flow_comm(const struct event *ev, const struct hubble_end *e, const char **ret, size_t *ret_len);
+/* Pod or namespace of that process (SONDE_NAME_POD*); NULL = none. */
+const char *hubble_flow_pod(const struct event *ev, const struct hubble_end *e, uint32_t space);
+/* Appends the labels of an end, each with a NUL behind it. */
+void hubble_flow_labels(const struct event *ev, const struct hubble_end *e, struct buf *out);
+/* Appends the flow's summary, with the kernel's reason and function of a drop. */
+void hubble_flow_summary(struct buf *out, const struct hubble_flow *f);
+
 /*
  * Writes one line, a GetFlowsResponse: the flow @f, or @lost events of @cpu if it is NULL. The caller keeps @time;
  * @node may be NULL.
  */
 void hubble_put_response(struct buf *out, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
 			 uint64_t lost, int64_t cpu, const char *node);
-
-/* Appends the flow's summary, with the kernel's reason and function of a drop. */
-void hubble_put_summary(struct buf *out, const struct hubble_flow *f);
 
 #endif

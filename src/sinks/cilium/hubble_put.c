@@ -18,8 +18,6 @@
 #include "event/names.h"
 #include "sonde/wire.h"
 
-#define CONTAINER_SHORT 12	/* digits of an id that container engines print */
-
 static void put_text(struct json *j, const char *key, const char *text)
 {
 	if (!text || !*text)
@@ -154,77 +152,50 @@ static void put_l4(struct json *j, const struct hubble_flow *f)
 
 /* ---- endpoints ---- */
 
-static const char *reserved_label(uint32_t identity)
-{
-	static const char *const labels[] = {
-		[1] = "reserved:host", [2] = "reserved:world", [3] = "reserved:unmanaged", [4] = "reserved:health",
-		[5] = "reserved:init", [6] = "reserved:remote-node", [7] = "reserved:kube-apiserver",
-		[8] = "reserved:ingress", [9] = "reserved:world-ipv4", [10] = "reserved:world-ipv6",
-	};
-
-	return identity < ARRAY_SIZE(labels) ? labels[identity] : NULL;
-}
-
-/* A string of the event's process; false if unknown. */
-static bool proc_text(const struct event *ev, struct sec_str str, const char **ret, size_t *ret_len)
-{
-	*ret = event_sec_proc_str(event_proc(ev), event_section(ev, SEC_PROC), str, ret_len);
-	return *ret && *ret_len;
-}
-
 static void put_labels(struct json *j, const struct event *ev, const struct hubble_end *e)
 {
-	const struct sec_proc *p = e->local ? event_proc(ev) : NULL;
-	const char *reserved = reserved_label(e->identity), *text;
-	_cleanup_(buf_fini) struct buf label = { 0 };
-	size_t len;
+	_cleanup_(buf_fini) struct buf labels = { 0 };
+	const char *label;
 
-	if (!reserved && !(p && p->container.len))
+	hubble_flow_labels(ev, e, &labels);
+	if (!labels.len || buf_error(&labels))
 		return;
 	json_key(j, "labels");
 	json_open(j, '[');
-	if (reserved)
-		json_str(j, reserved, strlen(reserved));
-	if (p && proc_text(ev, p->container, &text, &len)) {
-		buf_printf(&label, "container:id=%.*s", (int)MIN(len, (size_t)CONTAINER_SHORT), text);
-		json_str(j, label.data, label.len);
-	}
-	if (p && proc_text(ev, p->image, &text, &len)) {
-		buf_reset(&label);
-		buf_printf(&label, "container:image=%.*s", (int)len, text);
-		json_str(j, label.data, label.len);
-	}
+	for (label = labels.data; label < labels.data + labels.len; label += strlen(label) + 1)
+		json_str(j, label, strlen(label));
 	json_close(j, ']');
 }
 
 /* Writes the process of the local end as a workload of this kind. */
 static void put_workload(struct json *j, const struct event *ev, const struct hubble_end *e)
 {
-	const struct sec_proc *p = e->local ? event_proc(ev) : NULL;
 	const char *comm;
 	size_t len;
 
-	if (!p || !proc_text(ev, p->comm, &comm, &len))
+	if (!hubble_flow_comm(ev, e, &comm, &len))
 		return;
 	json_key(j, "workloads");
 	json_open(j, '[');
 	json_open(j, '{');
 	json_key(j, "name");
 	json_str(j, comm, len);
-	put_text(j, "kind", "Process");
+	put_text(j, "kind", HUBBLE_WORKLOAD);
 	json_close(j, '}');
 	json_close(j, ']');
 }
 
 static void put_end(struct json *j, const char *key, const struct event *ev, const struct hubble_end *e)
 {
-	if (!e->id && !e->identity && !e->local)
+	if (!hubble_flow_end_is_known(e))
 		return;
 	json_key(j, key);
 	json_open(j, '{');
 	put_number(j, "ID", e->id);
 	put_number(j, "identity", e->identity);
+	put_text(j, "namespace", hubble_flow_pod(ev, e, SONDE_NAME_POD_NAMESPACE));
 	put_labels(j, ev, e);
+	put_text(j, "pod_name", hubble_flow_pod(ev, e, SONDE_NAME_POD));
 	put_workload(j, ev, e);
 	json_close(j, '}');
 }
@@ -276,25 +247,11 @@ static void put_interface(struct json *j, const struct event *ev, uint32_t ifind
 	json_close(j, '}');
 }
 
-/* Hubble's flows have no member for the kernel's reason and function. */
-void hubble_put_summary(struct buf *out, const struct hubble_flow *f)
-{
-	buf_add_str(out, f->summary);
-	if (f->reason.kind == VAL_NONE)
-		return;
-	buf_add_str(out, *f->summary ? "; dropped: " : "dropped: ");
-	value_text(&f->reason, out);
-	if (f->func.kind == VAL_STR) {
-		buf_add_str(out, " at ");
-		value_text(&f->func, out);
-	}
-}
-
 static void put_summary(struct json *j, const struct hubble_flow *f)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
-	hubble_put_summary(&text, f);
+	hubble_flow_summary(&text, f);
 	if (!text.len)
 		return;
 	json_key(j, "Summary");

@@ -2,7 +2,7 @@
 /*
  * One server at a time: a request, its start, its end. The end of the agent is the end of the socket, or a signal.
  */
-#include "cmd/ui/ui_keeper.h"
+#include "cmd/daemon/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
-#include "agent/agent_page.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "cmd/ui/ui_run.h"
-#include "http/http_library.h"
-#include "http/http_listen.h"
-#include "ui/ui_walls.h"
 
 #define NOBODY 65534
 #define SOCK_FD 3			/* of the keeper: the agent */
-#define MEMORY_BYTES (128u << 20)	/* of events: the unit of the agent has 1 GB for all */
 
 /* ---- rights ---- */
 
@@ -85,40 +78,42 @@ static int die_with(pid_t parent)
 
 /* ---- servers ---- */
 
-_Noreturn static void serve(struct ui_conf *c, const int fds[static AGENT_PAGE_FD__MAX], pid_t keeper)
+_Noreturn static void serve(const struct keeper_ops *ops, void *conf, const int fds[static AGENT_SERVER_FD__MAX],
+			    pid_t keeper)
 {
 	close(SOCK_FD);
-	prctl(PR_SET_NAME, "sonde-ui");
+	prctl(PR_SET_NAME, ops->comm);
 	if (die_with(keeper) < 0)
 		_exit(1);
-	c->client_fd = fds[AGENT_PAGE_CLIENT];
-	c->listen_fd = fds[AGENT_PAGE_LISTEN];
-	_exit(ui_run(c, NULL));
+	_exit(ops->serve(conf, fds));
 }
 
 /* False at the end. */
-static bool take_request(int fds[static AGENT_PAGE_FD__MAX])
+static bool take_request(int fds[static AGENT_SERVER_FD__MAX])
 {
-	union { char room[CMSG_SPACE(AGENT_PAGE_FD__MAX * sizeof(int))]; struct cmsghdr align; } control;
+	union { char room[CMSG_SPACE(AGENT_SERVER_FD__MAX * sizeof(int))]; struct cmsghdr align; } control;
 	char byte;
 	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
 	struct msghdr m = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
 	};
 	const struct cmsghdr *h;
+	size_t bytes;
 	ssize_t n;
 
 	do
 		n = recvmsg(SOCK_FD, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
-	if (!h || h->cmsg_type != SCM_RIGHTS || h->cmsg_len != CMSG_LEN(AGENT_PAGE_FD__MAX * sizeof(int)))
+	bytes = h && h->cmsg_type == SCM_RIGHTS ? h->cmsg_len - CMSG_LEN(0) : 0;
+	if (bytes <= AGENT_SERVER_LISTEN * sizeof(int))
 		return false;
-	memcpy(fds, CMSG_DATA(h), AGENT_PAGE_FD__MAX * sizeof(int));
+	memset(fds, 0xff, AGENT_SERVER_FD__MAX * sizeof(int));
+	memcpy(fds, CMSG_DATA(h), bytes);
 	return true;
 }
 
-static bool report(const struct agent_page_report *m)
+static bool report(const struct agent_server_report *m)
 {
 	return send(SOCK_FD, m, sizeof(*m), MSG_NOSIGNAL) == sizeof(*m);
 }
@@ -139,18 +134,19 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-_Noreturn static void keep(struct ui_conf *c)
+_Noreturn static void keep(const struct keeper_ops *ops, void *conf)
 {
 	const pid_t self = getpid();
-	struct agent_page_report m = { 0 };
-	int fds[AGENT_PAGE_FD__MAX];
+	struct agent_server_report m = { 0 };
+	int fds[AGENT_SERVER_FD__MAX];
 
 	while (take_request(fds)) {
-		m = (struct agent_page_report){ .pid = fork() };
+		m = (struct agent_server_report){ .pid = fork() };
 		if (m.pid == 0)
-			serve(c, fds, self);
+			serve(ops, conf, fds, self);
 		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-			close(fds[i]);
+			if (fds[i] >= 0)
+				close(fds[i]);
 		if (m.pid > 0 && report(&m))
 			m.status = wait_for(m.pid);
 		m.ended = true;
@@ -160,7 +156,7 @@ _Noreturn static void keep(struct ui_conf *c)
 	_exit(0);
 }
 
-_Noreturn static void run_keeper(int sock, pid_t agent, struct ui_conf *c)
+_Noreturn static void run_keeper(int sock, pid_t agent, const struct keeper_ops *ops, void *conf)
 {
 	int r = settle_descriptors(sock);
 
@@ -171,25 +167,25 @@ _Noreturn static void run_keeper(int sock, pid_t agent, struct ui_conf *c)
 	if (r >= 0)
 		r = die_with(agent);
 	if (r < 0) {
-		log_error("cannot give up rights for the page: %s", strerror(-r));
+		log_error("cannot give up rights for %s: %s", ops->title, strerror(-r));
 		_exit(1);
 	}
 	log_set_level(LOG_LEVEL_WARN);
-	keep(c);
+	keep(ops, conf);
 }
 
 /* ---- in the agent ---- */
 
-static int fork_keeper(struct ui_conf *c, struct ui_keeper *ret, struct err *err)
+int keeper_start(const struct keeper_ops *ops, void *conf, struct keeper *ret, struct err *err)
 {
 	const pid_t self = getpid();
 	int pair[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_errno(err, -errno, "cannot start the page");
+		return err_errno(err, -errno, "cannot start %s", ops->title);
 	ret->pid = fork();
 	if (ret->pid == 0)
-		run_keeper(pair[1], self, c);
+		run_keeper(pair[1], self, ops, conf);
 	r = ret->pid < 0 ? -errno : 0;
 	close(pair[1]);
 	ret->fd = pair[0];
@@ -197,52 +193,10 @@ static int fork_keeper(struct ui_conf *c, struct ui_keeper *ret, struct err *err
 		return 0;
 	close(pair[0]);
 	ret->pid = 0;
-	return err_errno(err, r, "cannot start the page");
+	return err_errno(err, r, "cannot start %s", ops->title);
 }
 
-static int add_sets(const struct agent_conf *c, struct record_sets *ret, struct err *err)
-{
-	*ret = (struct record_sets){ .row = "ui-set" };
-	return record_sets_add(ret, c->ui_set ? c->ui_set : UI_SET, err);
-}
-
-int ui_keeper_check(const struct agent_conf *c, struct err *err)
-{
-	struct record_sets sets;
-	int r;
-
-	if (c->ui && !http_listen_check(c->ui, err))
-		return err_prefix(err, "ui");
-	r = add_sets(c, &sets, err);
-	record_sets_fini(&sets);
-	return r;
-}
-
-int ui_keeper_start(const struct agent_conf *conf, struct ui_keeper *ret, struct buf *ret_address, struct err *err)
-{
-	struct ui_token token;
-	struct ui_conf c = {
-		.listen = conf->ui, .memory_bytes = MEMORY_BYTES, .token = &token,
-		.content = conf->allow_content == AGENT_CONTENT_GROUP,
-	};
-	struct http_library library;
-	int r;
-
-	if (http_library_load(&library) < 0)	/* for each server */
-		return err_set(err, -ELIBACC, "cannot serve the page without libmicrohttpd, which cannot be loaded: "
-			       "install it");
-	r = add_sets(conf, &c.sets, err);
-	if (r >= 0)
-		r = ui_walls_token(&token, err);
-	if (r >= 0)
-		r = fork_keeper(&c, ret, err);
-	record_sets_fini(&c.sets);
-	if (r >= 0)
-		ui_walls_address(conf->ui, &token, ret_address);
-	return r;
-}
-
-void ui_keeper_stop(struct ui_keeper *k)
+void keeper_stop(struct keeper *k)
 {
 	if (!k->pid)
 		return;
