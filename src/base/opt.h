@@ -62,6 +62,7 @@ struct opt {
 	int (*call)(void *conf, const char *arg, struct err *err); /* of OPT_CALL; @arg: NULL without a value */
 	bool optional;		/* of OPT_CALL: the value is optional and only behind "=", as of OPT_MAYBE */
 	bool loose;		/* of OPT_CALL: the value may be missing before another option and at the end */
+	bool not_zero;		/* of OPT_U64 and OPT_DURATION: 0 is an error */
 
 	/* Rows of another tool's options (src/compat). Neither: the option is the tool's. */
 	const char *differs;	/* how the option differs from the tool's */

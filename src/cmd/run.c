@@ -124,14 +124,20 @@ static bool reads_other(const struct run_state *s)
 	return s->spec->input && (s->spec->input->socket || s->spec->input->source);
 }
 
-/* Can an event of this type occur? Other types come from files and from the pipeline. */
+/* NULL: the type comes from files and from the pipeline. */
+static const struct probe_ops *probe_of(const struct event_desc *d)
+{
+	for (size_t i = 0; all_probes[i]; i++)
+		if (all_probes[i]->decoder->probe == d->type >> 8)
+			return all_probes[i];
+	return NULL;
+}
+
+/* Can an event of this type occur? */
 static bool type_comes(const struct run_state *s, const struct event_desc *d)
 {
-	const struct probe_ops *owner = NULL;
+	const struct probe_ops *owner = probe_of(d);
 
-	for (size_t i = 0; all_probes[i] && !owner; i++)
-		if (all_probes[i]->decoder->probe == d->type >> 8)
-			owner = all_probes[i];
 	if (!owner || s->conf->read || reads_other(s) || !strcmp(owner->name, "proc"))
 		return true;
 	for (size_t i = 0; i < s->spec->n_probes; i++)
@@ -183,6 +189,52 @@ static int on_signal(void *ctx, int signo)
 	return 0;
 }
 
+/* Sections that events of this type have in this run: kernel stacks of other events than samples come with -v. */
+static uint32_t sections_of(const struct run_state *s, const struct event_desc *d)
+{
+	const bool is_sample = d->sections & 1u << SEC_STACK_USER;
+
+	return d->sections & ~(is_sample || s->conf->read || s->conf->verbose ? 0 : 1u << SEC_STACK_KERN);
+}
+
+/* Can an event of this type be shown? */
+static bool may_show(const struct run_state *s, const struct event_desc *d)
+{
+	struct run_about about = { 0 };
+
+	if (d->class != EVENT_DATA)
+		return false;
+	if (s->conf->read)
+		return run_about_shows(&about, s->spec->reads, d) || filter_eval_names_type(s->filter, d);
+	return reads_other(s) || (probe_of(d) && type_comes(s, d));
+}
+
+/* Has some event of the run what the format shows? */
+static bool output_fits(const struct run_state *s, const struct sink_ops *ops)
+{
+	const bool shows_stacks = ops->shows && !strcmp(ops->shows, SINK_SHOWS_STACKS);
+	const uint32_t needs = shows_stacks ? 1u << SEC_STACK_USER | 1u << SEC_STACK_KERN : ops->needs;
+	const struct event_desc *d;
+
+	for (size_t pos = 0; needs && (d = registry_next(pipeline_registry(s->pipeline), &pos));)
+		if (sections_of(s, d) & needs && may_show(s, d))
+			return true;
+	return !needs;
+}
+
+static int check_output(const struct run_state *s, const char *text, const struct sink_ops *ops, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf fits = { 0 };
+
+	if (output_fits(s, ops))
+		return 0;
+	for (size_t i = 0; all_sinks[i]; i++)
+		if (output_fits(s, all_sinks[i]))
+			buf_printf(&fits, "%s%s", fits.len ? ", " : "", all_sinks[i]->name);
+	return err_set(err, -EINVAL, "-o %s: format %s is for %s, which this command does not show; formats that fit: "
+		       "%s", text, ops->name, ops->shows, buf_str(&fits));
+}
+
 static int add_output(struct run_state *s, const char *text, const struct sink_opts *opts, struct err *err)
 {
 	const char *path;
@@ -197,6 +249,7 @@ static int add_output(struct run_state *s, const char *text, const struct sink_o
 	if (s->conf->read && ops->flags & SINK_FOLDER)
 		return err_set(err, -EINVAL,
 			       "-o %s: only a live run writes one; a replay has no right to create files", ops->name);
+	r = check_output(s, text, ops, err);
 	if (!path && ops->http_client_path)
 		path = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
 	n = otlp_signals(sink_for_tool(ops, s->conf->format), path, s->spec->otlp, signals);

@@ -156,8 +156,8 @@ static const struct opt line_output_opts[] = { FILE_ROWS, FORMAT_ROW, DATA_ROW, 
 static const struct opt no_bytes_output_opts[] = { FILE_ROWS, FORMAT_ROW, TIME_ROWS, OPT_END };
 
 static const struct opt end_opts[] = {
-	ROW(count, "count", 'n', OPT_U64, "COUNT", "stop after COUNT events"),
-	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after TIME (10s, 5m)"),
+	ROW(count, "count", 'n', OPT_U64, "COUNT", "stop after COUNT events", .not_zero = true),
+	ROW(duration_ns, "duration", 0, OPT_DURATION, "TIME", "stop after TIME (10s, 5m)", .not_zero = true),
 	OPT_END,
 };
 

@@ -2,6 +2,7 @@
 """Help, man pages and completion say the same: all come from the option rows, and this shows that all arrive."""
 import os
 import re
+import select
 import shutil
 import subprocess
 
@@ -65,30 +66,62 @@ def test_bash_completes(sonde, tmp_path):
     assert complete(sonde, tmp_path, "sonde", "doctor", "--inter") == []
 
 
-@pytest.mark.parametrize("typed, completed", [
-    ("--where drop.rea", "--where drop.reason"), ("--where net.point=to-st", "--where net.point=to-stack"),
-    ("--where 'proc.pid=1 and net.ifa", "--where 'proc.pid=1 and net.iface'"),
-    ("--where='net.point=to-st", "--where='net.point=to-stack'"),
-    ("--where 'net.dir in (out, i", "--where 'net.dir in (out, in'"),
-    ("--where evt.type=net.dro", "--where evt.type=net.drop"),
-    ("--where drop.reason=NO_SOCK", "--where drop.reason=NO_SOCKET"), ("--json --quie", "--json --quiet")])
-def test_bash_completes_expressions(sonde, tmp_path, typed, completed):
-    """At a real prompt: Tab, then a key that prints the line."""
-    script = tmp_path / "rc"
-    script.write_text(sonde("completion", "bash").stdout +
-                      "bind -x '\"\\C-t\": printf \"LINE<%s>\\n\" \"$READLINE_LINE\"'\n")
+# At a real prompt: Tab, then a key that prints the line.
+PROMPTS = {
+    "bash": (("--noprofile", "--rcfile", "RC", "-i"), """. SCRIPT
+bind -x '"\\C-t": printf "LINE<%s>\\n" "$READLINE_LINE"'
+"""),
+    "zsh": (("-d", "-i"), """fpath=(FOLDER $fpath) PS1='READY> '
+autoload -Uz compinit; compinit -u -D
+show() { print -r -- "LINE<$BUFFER>" }
+zle -N show; bindkey '^T' show
+"""),
+    "fish": (("--no-config", "-i", "-C", "source RC"), """source SCRIPT
+bind \\t complete; bind \\ct 'echo "LINE<"(commandline)">"'
+"""),
+}
+
+
+def at_a_prompt(sonde, tmp_path, shell, typed):
+    """The line after Tab."""
+    if not shutil.which(shell):
+        pytest.skip(f"{shell} is not installed")
+    args, rc = PROMPTS[shell]
+    script = tmp_path / "_sonde"
+    script.write_text(sonde("completion", shell).stdout)
+    words = {"RC": tmp_path / ".zshrc", "SCRIPT": script, "FOLDER": tmp_path}
+    words["RC"].write_text(re.sub(r"SCRIPT|FOLDER", lambda m: str(words[m[0]]), rc))
     ours, terminal = os.openpty()
-    env = {**os.environ, "TERM": "dumb", "PATH": f"{os.path.dirname(sonde.path)}:{os.environ['PATH']}"}
-    with subprocess.Popen(["bash", "--noprofile", "--rcfile", script, "-i"], stdin=terminal, stdout=terminal,
-                          stderr=terminal, env=env, start_new_session=True) as shell:
-        os.write(ours, f"sonde monitor {typed}\t\x14".encode())
+    env = {**os.environ, "TERM": "dumb", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path),
+           "PATH": f"{os.path.dirname(sonde.path)}:{os.environ['PATH']}"}
+    with subprocess.Popen(["setsid", "--ctty", shell, *(arg.replace("RC", str(words["RC"])) for arg in args)], stdin=terminal,
+                          stdout=terminal, stderr=terminal, env=env) as child:
+        os.write(ours, f"{typed}\t\x14".encode())
         text = b""
-        while not (line := re.search(rb"LINE<(.*?)>\r?\n", text)):
+        while not (line := re.search(rb"LINE<(.*?)>\r?\n", text)) and select.select([ours], [], [], 60)[0]:
             text += os.read(ours, 4096)
-        shell.kill()
+        child.kill()
     os.close(ours)
     os.close(terminal)
-    assert line[1].decode().strip() == f"sonde monitor {completed}"
+    assert line, text
+    return line[1].decode().strip()
+
+
+@pytest.mark.parametrize("shell", PROMPTS)
+@pytest.mark.parametrize("typed, completed", [
+    ("mon", "monitor"), ("monitor --inter", "monitor --interface"), ("doctor --inter", "doctor --inter"),
+    ("monitor --where drop.rea", "monitor --where drop.reason"),
+    ("monitor --where net.point=to-st", "monitor --where net.point=to-stack"),
+    ("monitor --where 'proc.pid=1 and net.ifa", "monitor --where 'proc.pid=1 and net.iface'"),
+    ("monitor --where='net.point=to-st", "monitor --where='net.point=to-stack'"),
+    ("monitor --where 'net.dir in (out, i", "monitor --where 'net.dir in (out, in'"),
+    ("monitor --where evt.type=net.dro", "monitor --where evt.type=net.drop"),
+    ("monitor --where drop.reason=NO_SOCK", "monitor --where drop.reason=NO_SOCKET"),
+    ("monitor --json --quie", "monitor --json --quiet")])
+def test_tab_completes(sonde, tmp_path, shell, typed, completed):
+    """Commands, options, fields and values. Quotes, and the sign before a value, are the shell's affair."""
+    line = at_a_prompt(sonde, tmp_path, shell, f"sonde {typed}")
+    assert line.replace("'", "").rstrip("=") == f"sonde {completed}".replace("'", "")
 
 
 def test_pages_are_sound(sonde):

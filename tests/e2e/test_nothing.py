@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A run that shows nothing says why, and one to which nothing can come does not start."""
 import errno
+import os
 import re
 import signal
 import struct
@@ -99,6 +100,30 @@ def test_types_that_no_probe_makes(sonde):
     assert "evt.type=net.drop: no probe of this run makes such events" in done.stderr
 
 
+@pytest.mark.parametrize("words", [
+    ["monitor", "-o", "svg:x"], ["monitor", "-w", "x.folded"], ["rpc", "-o", "pcap:x"], ["syscalls", "-o", "pcapng:x"],
+    ["flows", "-o", "scap:x"], ["record", "--set", "sys", "-o", "pprof:x"],
+    ["monitor", "-r", os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec"), "-o", "scap:x"],
+], ids=" ".join)
+def test_a_format_that_would_stay_empty(sonde, tmp_path, words):
+    """It is refused before the start, and those that fit are named."""
+    done = sonde.run(*words, timeout=helpers.READY_S, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"sonde: -o \S+: format \w+ is for [a-z ]+, which this command does not show; formats that "
+                        r"fit: text, json, .*\bstore\b.*\n", done.stderr), done.stderr
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("words", [["monitor", "-n", "0"], ["record", "-n0"], ["profile", "--count=0"],
+                                   ["syscalls", "--duration", "0s"]], ids=" ".join)
+def test_a_limit_of_nothing(sonde, words):
+    """It would mean no limit."""
+    done = sonde.run(*words, timeout=helpers.READY_S)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.match(r'sonde: --(count "0": expected a number above 0|duration "0s": expected a time above 0, such as '
+                    r'10ms, 2s or 5m) ', done.stderr)
+
+
 def test_a_filter_that_refused_everything(sonde, netns):
     ns = netns()
     one = sonde("capture", "--agent=no", "-i", "lo", "-w", "/dev/null", "tcp port 4301", netns=ns)
@@ -140,20 +165,33 @@ def test_packets_of_other_interfaces_are_not_the_filters(sonde, link):
     assert int(why.group(1)) >= 1
 
 
-def test_a_command_that_does_not_run(sonde):
-    """An idle command is not a filter that refused the samples of others."""
-    for _ in range(5):      # a tick may meet the exec
-        done = sonde.run("profile", "--agent=no", "-o", "folded", "--", "sleep", "1", timeout=helpers.READY_S)
-        if not done.stdout:
-            break
-    assert re.search(r"nothing shown: no samples of the command in \d\.\d s, [\d,]+ other samples$", done.stderr,
+@pytest.fixture
+def other_cpu():
+    """A busy CPU that what this test starts never runs on."""
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("needs two CPUs")
+    other = min(before)
+    os.sched_setaffinity(0, {other})
+    with subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) as busy:
+        os.sched_setaffinity(0, before - {other})
+        yield str(other)
+        os.sched_setaffinity(0, before)
+        busy.kill()
+
+
+def test_a_command_that_does_not_run(sonde, other_cpu):
+    """A command without samples is not a filter that refused the samples of others."""
+    words = ["profile", "--agent=no", "--cpu", other_cpu, "-o", "folded"]
+    done = sonde.run(*words, "--", "sleep", "1", timeout=helpers.READY_S)
+    assert re.search(r"nothing shown: no samples of the command in [\d.]+ s, [\d,]+ other samples$", done.stderr,
                      re.M), done.stderr
-    done = sonde.run("profile", "--agent=no", "-o", "folded", "--", "sleep", "0.05", timeout=helpers.READY_S)
-    assert re.search(r"nothing shown: no samples of the command: ran 0\.\d s at 49 Hz", done.stderr), done.stderr
+    done = sonde.run(*words, "-F", "1", "--", "sleep", "0.05", timeout=helpers.READY_S)
+    assert re.search(r"nothing shown: no samples of the command: ran [\d.]+ s at 1 Hz", done.stderr), done.stderr
 
 
 def test_no_sample_in_a_short_run(sonde, sleeper):
-    done = sonde.run("profile", "--agent=no", "--pid", str(sleeper.pid), "-o", "folded:/dev/null", "--duration",
-                     "50ms", timeout=helpers.READY_S)
+    done = sonde.run("profile", "--agent=no", "-F", "1", "--pid", str(sleeper.pid), "-o", "folded:/dev/null",
+                     "--duration", "50ms", timeout=helpers.READY_S)
     assert done.returncode == 0
-    assert re.search(r"nothing shown: no samples: ran 0\.\d s at 49 Hz$", done.stderr, re.M), done.stderr
+    assert re.search(r"nothing shown: no samples: ran [\d.]+ s at 1 Hz$", done.stderr, re.M), done.stderr

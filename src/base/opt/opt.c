@@ -212,7 +212,7 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 		break;
 	case OPT_U64:
 		r = str_to_u64(arg, number_base(arg), at);
-		want = "a number";
+		want = o->not_zero ? "a number above 0" : "a number";
 		break;
 	case OPT_STR:
 		*(const char **)at = arg;
@@ -229,7 +229,7 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 		break;
 	case OPT_DURATION:
 		r = str_to_duration_ns(arg, at);
-		want = "a time such as 10ms, 2s or 5m";
+		want = o->not_zero && !r ? "a time above 0, such as 10ms, 2s or 5m" : "a time such as 10ms, 2s or 5m";
 		break;
 	case OPT_BYTES:
 		r = str_to_bytes(arg, at);
@@ -243,6 +243,8 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 	}
 	if (r == -ENOMEM)
 		return err_set(p->err, r, "no memory for the options");
+	if (r >= 0 && o->not_zero && !*(const uint64_t *)at)
+		r = -EINVAL;
 	return r < 0 ? bad_value(p, o, r, want, arg) : 0;
 }
 

@@ -168,17 +168,20 @@ static bool may_repeat(const struct opt *o)
 	return o->kind == OPT_COUNT || o->kind == OPT_STRV || o->kind == OPT_U32V || o->kind == OPT_CALL;
 }
 
-/* Names of the option in zsh's syntax: '(-n --count)'{-n,--count} */
+/* Names of the option in zsh's syntax: '(-n --count)'{-n+,--count=}. The value is in the same word or the next. */
 static void zsh_names(const struct opt *o, struct buf *out)
 {
+	const bool takes = opt_takes_value(o);
+	const char *plus = takes ? "+" : "", *equals = takes ? "=" : "";
+
 	if (o->name && o->key && may_repeat(o))
-		buf_printf(out, "'*'{-%c,--%s}", o->key, o->name);
+		buf_printf(out, "'*'{-%c%s,--%s%s}", o->key, plus, o->name, equals);
 	else if (o->name && o->key)
-		buf_printf(out, "'(-%c --%s)'{-%c,--%s}", o->key, o->name, o->key, o->name);
+		buf_printf(out, "'(-%c --%s)'{-%c%s,--%s%s}", o->key, o->name, o->key, plus, o->name, equals);
 	else if (o->name)
-		buf_printf(out, "%s--%s", may_repeat(o) ? "\\*" : "", o->name);
+		buf_printf(out, "%s--%s%s", may_repeat(o) ? "\\*" : "", o->name, equals);
 	else
-		buf_printf(out, "%s-%c", may_repeat(o) ? "\\*" : "", o->key);
+		buf_printf(out, "%s-%c%s", may_repeat(o) ? "\\*" : "", o->key, plus);
 }
 
 static void zsh_text(struct buf *out, const char *s)
@@ -196,9 +199,11 @@ static void zsh_text(struct buf *out, const char *s)
 /* The last word of an expression: a field, or behind an operator a value. */
 static void zsh_expr(const char *program, struct buf *out)
 {
-	buf_printf(out, "_%s_expr()\n{\n\tlocal word=${PREFIX##*[ (,]} field=\n\tcompset -P '*[ (,]'\n"
+	buf_printf(out, "_%s_expr()\n{\n\tlocal text=$PREFIX word=${PREFIX##*[ (,]} field=\n"
+			"\tcompset -P '*[ (,]'\n"
 			"\tif [[ $word == *[=\\<\\>]* ]]; then\n"
-			"\t\tfield=${word%%%%[=\\!\\<\\>]*}\n\t\tcompset -P '*[=<>]'\n\tfi\n"
+			"\t\tfield=${word%%%%[=\\!\\<\\>]*}\n\t\tcompset -P '*[=<>]'\n"
+			"\telif [[ $text =~ '([a-z_.]+) +in *[(][^)]*$' ]]; then\n\t\tfield=$match[1]\n\tfi\n"
 			"\tcompadd -S '' -- ${(f)\"$(%s help fields $field 2>/dev/null)\"}\n}\n", program, program);
 }
 
@@ -294,10 +299,12 @@ static void fish_option(const char *program, const struct opt_command *c, const 
 /* The whole argument, with a field, or behind an operator a value, as its last word. */
 static void fish_expr(const char *program, struct buf *out)
 {
-	buf_printf(out, "function __%s_expr\n\tset -l text (commandline -ct | string replace -r '^[\\'\"]' '')\n"
+	buf_printf(out, "function __%s_expr\n\tset -l text (commandline -ct | string replace -r "
+			"'^(--[a-z-]+=)?[\\'\"]?' '')\n"
 			"\tset -l head (string match -r '^.*[ (,=<>]' -- $text)\n"
-			"\tset -l field (string match -rg '([a-z_.]+)[=!<>]+[^ (,=<>]*$' -- $text)\n"
-			"\tfor word in (%s help fields $field 2>/dev/null)\n\t\techo $head$word\n\tend\nend\n",
+			"\tset -l field (string match -rg '([a-z_.]+)[=!<>]+[^ (,=<>]*$' -- $text;"
+			" or string match -rg '([a-z_.]+) +in *[(][^)]*$' -- $text)\n"
+			"\tfor word in (%s help fields $field 2>/dev/null)\n\t\techo \"$head\"$word\n\tend\nend\n",
 			program, program);
 }
 

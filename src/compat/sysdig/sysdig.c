@@ -198,7 +198,7 @@ static const struct opt sysdig_opts[] = {
 	RUN(rotate_files, "limit", 'W', OPT_U32, "N", "overwrite the first of N files"),
 	RUN(rotate_events, NULL, 'e', OPT_U64, "N", "a new file after N events"),
 	OPT_CALL_ROW(on_duration, NULL, 'M', "SECS", "stop after SECS seconds"),
-	RUN(count, "numevents", 'n', OPT_U64, "N", "stop after N events"),
+	RUN(count, "numevents", 'n', OPT_U64, "N", "stop after N events", .not_zero = true),
 	RUN(read, "read", 'r', OPT_STR, "FILE", "read a capture"),
 	RUN(write, "write", 'w', OPT_STR, "FILE", "write a capture"),
 	ROW(syscalls.sys.snaplen, "snaplen", 's', OPT_BYTES, "LEN", "bytes of data of each call",

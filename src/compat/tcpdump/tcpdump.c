@@ -158,7 +158,7 @@ CALL(on_always)
 static const struct opt tcpdump_rows[] = {
 	CALL_ROW(on_interface, "interface", 'i', "IFACE", "this interface, or any",
 		 .differs = "without it all interfaces, as any; a comma and patterns make lists"),
-	RUN(count, NULL, 'c', OPT_U64, "COUNT", "exit after COUNT packets"),
+	RUN(count, NULL, 'c', OPT_U64, "COUNT", "exit after COUNT packets", .not_zero = true),
 	ROW(count_only, "count", 0, OPT_BOOL, NULL, "print only how many packets a file has"),
 	RUN(read, "read", 'r', OPT_STR, "FILE", "read packets from a pcap or pcapng file; - is stdin"),
 	RUN(write, "write", 'w', OPT_STR, "FILE", "write packets to a pcap file",
