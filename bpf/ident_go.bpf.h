@@ -109,10 +109,19 @@ struct task_struct___go {
 
 #pragma clang attribute pop
 
-/* Address of g of the current thread; 0 = a thread that the runtime did not start. */
-static __always_inline __u64 go_g(const struct task_struct *task, const struct sonde_go_layout *l)
+enum bpf_func_id___go { BPF_FUNC_get_current_task_btf___go };
+
+static __always_inline __u64 go_fsbase(void)
 {
-	__u64 fsbase = BPF_CORE_READ((const struct task_struct___go *)task, thread.fsbase), g = 0;
+	if (bpf_core_enum_value_exists(enum bpf_func_id___go, BPF_FUNC_get_current_task_btf___go))
+		return ((struct task_struct___go *)bpf_get_current_task_btf())->thread.fsbase;
+	return BPF_CORE_READ((struct task_struct___go *)bpf_get_current_task(), thread.fsbase);
+}
+
+/* Address of g of the current thread; 0 = a thread that the runtime did not start. */
+static __always_inline __u64 go_g(const struct sonde_go_layout *l)
+{
+	__u64 fsbase = go_fsbase(), g = 0;
 
 	if (!fsbase || bpf_probe_read_user(&g, sizeof(g), (void *)(fsbase + l->tls)))
 		return 0;
@@ -126,7 +135,7 @@ static __always_inline __u64 go_g(const struct task_struct *task, const struct s
 enum bpf_func_id___go { BPF_FUNC_task_pt_regs___go };
 
 /* C code may use x28 for anything: a g is believed if its thread runs it. */
-static __always_inline __u64 go_g(const struct task_struct *task, const struct sonde_go_layout *l)
+static __always_inline __u64 go_g(const struct sonde_go_layout *l)
 {
 	__u64 g = 0, m;
 	void *regs;
@@ -199,7 +208,7 @@ static __always_inline void go_call(struct sonde_ident *id, struct sonde_gorouti
 static __noinline int go_fill(struct sonde_ident *id, const struct sonde_go_layout *l, __u32 tgid, __u32 start,
 			      bool learns)
 {
-	__u64 g = go_g((struct task_struct *)bpf_get_current_task(), l);
+	__u64 g = go_g(l);
 	struct sonde_goroutine who = { .tgid = tgid, .start = start };
 	const __u8 *mark = go_mark(tgid);
 

@@ -30,8 +30,11 @@ def programs_of(pid, kind=None):
     """Of the programs that a process holds, all or those of one BPF_PROG_TYPE: (ns on CPUs, runs)."""
     folder, ns, runs = f"/proc/{pid}/fdinfo", {}, {}
     for name in os.listdir(folder):
-        with open(os.path.join(folder, name), encoding="ascii", errors="replace") as f:
-            info = dict(line.split(":", 1) for line in f if ":" in line)
+        try:
+            with open(os.path.join(folder, name), encoding="ascii", errors="replace") as f:
+                info = dict(line.split(":", 1) for line in f if ":" in line)
+        except FileNotFoundError:   # closed meanwhile: no program
+            continue
         if "prog_id" in info and "run_cnt" in info and (kind is None or int(info["prog_type"]) == kind):
             # links have the id alone
             number = int(info["prog_id"])

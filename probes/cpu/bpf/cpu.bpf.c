@@ -72,18 +72,19 @@ static __always_inline void fetch_ring(void *ring)
 }
 
 /*
- * Prefetches the memory that a sample of @tid needs. At a hundred samples per second all of it is cold: loaded
+ * Prefetches the memory that a sample of thread @id needs. At a hundred samples per second all of it is cold: loaded
  * piece by piece it takes a third of the sample's time, together hardly more than one piece.
  */
-static __always_inline void fetch_ahead(__u32 tid)
+static __always_inline void fetch_ahead(__u64 id)
 {
 	struct cpu_scratch *d = get_scratch(CPU_CLASS_SAMPLE);
+	const __u8 *mark = go_mark(id >> 32);
 	const struct cpu_unwind_trace *t;
 	__u32 zero = 0, *n;
 
 	if (!d)
 		return;
-	t = &d->traces[trace_index(tid) & ((1 << TRACE_SLOTS_SHIFT) - 1)];
+	t = &d->traces[trace_index((__u32)id) & ((1 << TRACE_SLOTS_SHIFT) - 1)];
 	fetch(t, offsetof(struct cpu_unwind_trace, spans) + FETCH_SPANS * sizeof(t->spans[0]));
 	fetch(&d->u.w, offsetof(struct cpu_walk, regs));
 	fetch(&d->u.mm, offsetof(struct cpu_unwind, mappings) - offsetof(struct cpu_unwind, mm));
@@ -91,6 +92,8 @@ static __always_inline void fetch_ahead(__u32 tid)
 	fetch(&d->fresh, 3 * LINE);
 	fetch(&d->copy, 5 * LINE);	/* and the record, and its first addresses */
 	fetch_ring(ring_of_this_cpu(LANE_BULK));
+	if (mark)
+		fetch(mark, sizeof(*mark));
 	n = bpf_map_lookup_elem(&sonde_n_excluded, &zero);
 	if (n)
 		fetch(n, sizeof(*n));
@@ -165,11 +168,10 @@ static __always_inline void add_user_stack(const struct bpf_perf_event_data *ctx
 }
 
 /* @one_in: samples that this one stands for. */
-static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l,
+static __always_inline void take_sample(struct bpf_perf_event_data *ctx, struct sonde_ledger *l, __u64 id,
 					const struct cpu_who *who, __u32 one_in)
 {
 	struct cpu_sample_rec *r = record_of(CPU_CLASS_SAMPLE);
-	__u64 id = bpf_get_current_pid_tgid();
 	__u64 at_ns;
 
 	if (!r)
@@ -205,7 +207,8 @@ static __always_inline void leave_out(struct cpu_pace *p)
 SEC("perf_event")
 int cpu_sample(struct bpf_perf_event_data *ctx)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tid = (__u32)bpf_get_current_pid_tgid();
+	const __u64 id = bpf_get_current_pid_tgid();
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
 	const bool few = selects_process() || sonde_select_tree;	/* most samples may be of no use */
 	const __u32 one_in = cpu_sample_one_in;
@@ -218,20 +221,20 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	}
 	if (!few) {
 		who_is_it(&who);
-		if (tid)
-			fetch_ahead(tid);
+		if ((__u32)id)
+			fetch_ahead(id);
 	}
 	l = p ? ledger_seen(CPU_CLASS_SAMPLE) : NULL;
 	if (!l)
 		return 0;
 	keep_pace(p, bpf_ktime_get_ns());
-	if (!select_current(tid)) {
+	if (!select_current(id)) {
 		rec_filtered(l);
 		return 0;
 	}
 	if (few)
 		who_is_it(&who);
-	take_sample(ctx, l, &who, one_in);
+	take_sample(ctx, l, id, &who, one_in);
 	return 0;
 }
 

@@ -360,6 +360,8 @@ static __always_inline void keep_user_stack(struct cpu_slot *slot, bool has_memo
 	slot->mode |= CPU_MODE_USER_ASKED;
 	if (!has_memory)
 		return;
+	r->hdr.ts_ns = bpf_ktime_get_boot_ns();
+	r->hdr.tid = (__u32)bpf_get_current_pid_tgid();
 	n = unwind_user(CPU_CLASS_SWITCH, 0, false, &slot->user_end);
 	if (n > cpu_block_depth) {
 		n = cpu_block_depth;
@@ -529,15 +531,16 @@ static __always_inline void leave_out(struct cpu_slot *slot)
 /* The current thread leaves; @preempt: involuntarily, whatever its state. */
 static __always_inline void leave(void *ctx, bool preempt, __u32 state, __u64 now_ns)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	const __u64 id = bpf_get_current_pid_tgid();
 	const __u32 one_in = cpu_block_one_in;
+	__u32 tid = (__u32)id;
 	bool ends = state & TASK_DEAD, out;
 	struct sonde_ledger *l;
 	struct cpu_slot *slot;
 
 	if (!tid)
 		return; /* an idle thread that gives way is not a wait */
-	if (!ends && !select_current(tid)) {
+	if (!ends && !select_current(id)) {
 		l = ledger_seen(CPU_CLASS_SWITCH);
 		if (l)
 			rec_filtered(l);

@@ -64,7 +64,7 @@ static __always_inline int take_call(void)
 	struct sonde_ledger *l;
 	__u64 at_ns;
 
-	if (!r || !select_current((__u32)id))
+	if (!r || !select_current(id))
 		return 0;
 	l = ledger_seen(CPU_CLASS_SAMPLE);
 	if (!l)

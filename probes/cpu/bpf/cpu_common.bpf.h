@@ -89,12 +89,12 @@ static __always_inline void who_is_it(struct cpu_who *who)
 	who->cgroup_id = bpf_get_current_cgroup_id();
 }
 
-/* Applies the selection to the current task. The idle threads, all with number 0, belong to no process. */
-static __always_inline bool select_current(__u32 tid)
+/* Applies the selection to the current task, @id. The idle threads, all with number 0, belong to no process. */
+static __always_inline bool select_current(__u64 id)
 {
-	if (!tid && !cpu_keep_idle)
+	if (!(__u32)id && !cpu_keep_idle)
 		return false;
-	return select_task() && select_tree(bpf_get_current_pid_tgid() >> 32) && select_tid(tid) &&
+	return select_task_of(id >> 32) && select_tree(id >> 32) && select_tid((__u32)id) &&
 	       (!sonde_select_netns || select_netns(task_netns((struct task_struct *)bpf_get_current_task())));
 }
 

@@ -84,10 +84,8 @@ __noinline int cpu_proc_maps_begin(__u32 class)
 	d->u.mm = mm;
 	d->u.mm_id = key.id;
 	d->u.mm_seq = key.seq;
-	if (key.id) {
-		d->u.now_s = bpf_ktime_get_boot_ns() >> 30;
+	if (key.id)
 		d->u.tables = tables_number();
-	}
 	return 0;
 }
 

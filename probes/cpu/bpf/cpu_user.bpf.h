@@ -95,31 +95,37 @@ static __always_inline void unwind_begin(struct cpu_unwind *u, __u32 at)
  */
 static __always_inline bool between_programs(const struct cpu_scratch *d, int end)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task;
 
-	return d->u.w.n == 1 && (end == SONDE_STACK_NO_MAPPING || end == SONDE_STACK_MEMORY) &&
-	       bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+	if (d->u.w.n != 1 || (end != SONDE_STACK_NO_MAPPING && end != SONDE_STACK_MEMORY))
+		return false;
+	task = (struct task_struct *)bpf_get_current_task();
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
 /*
  * Walks the user stack of the current task, innermost frame first: at most cpu_user_depth addresses into the record
  * of @class, after @at others. Returns their number; *ret_end: SONDE_STACK_*. @class (CPU_CLASS_*) selects the
  * scratch area: programs of two classes may interrupt each other, those of one class may not. @has_regs: the
- * scratch area has the registers that every frame needs.
+ * scratch area has the registers that every frame needs. The header of the record of @class has time and thread.
  */
 static __always_inline __u32 unwind_user(__u32 class, __u32 at, bool has_regs, __u8 *ret_end)
 {
 	struct cpu_scratch *d = get_scratch(class);
+	const struct sonde_rec *rec;
 	int r = 0;
 
 	*ret_end = SONDE_STACK_NONE;
 	if (!d)
 		return 0;
+	barrier_var(d); /* as in record_of() */
+	rec = (void *)d->rec;
+	d->u.now_s = rec->ts_ns >> 30;
 	cpu_proc_maps_begin(class);
 	unwind_begin(&d->u, at);
 	if (!d->u.mm || (!has_regs && !regs_read(d)))
 		return 0;
-	trace_begin(d, class, (__u32)bpf_get_current_pid_tgid());
+	trace_begin(d, class, rec->tid);
 	for (int i = 0; i <= CPU_USER_MAX / UNWIND_TURN && !r; i++)
 		r = cpu_unwind_some(class);
 	if (between_programs(d, r))

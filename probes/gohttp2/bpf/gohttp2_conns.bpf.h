@@ -233,9 +233,14 @@ static __always_inline bool read_sock(struct gohttp2_scratch *s, const void *sk)
 }
 
 /* Both ports in one word, byte orders as in the kernel. */
+static __always_inline __u32 ports_of(__u16 local, __u16 remote)
+{
+	return (__u32)local << 16 | remote;
+}
+
 static __always_inline __u32 sock_ports(const struct gohttp2_scratch *s)
 {
-	return (__u32)SOCK(s, __u16, skc_num) << 16 | SOCK(s, __u16, skc_dport);
+	return ports_of(SOCK(s, __u16, skc_num), SOCK(s, __u16, skc_dport));
 }
 
 /* The key of a socket without a cookie, as in identity blocks: the number of its inode. 0 = it is closed. */
@@ -351,15 +356,38 @@ static __always_inline struct gohttp2_near *near_at(__u64 addr)
 	return bpf_preempt_disable ? bpf_map_lookup_elem(&gohttp2_near, &slot) : NULL;
 }
 
+extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+
+/* Ports and cookie of the socket at @addr. */
+static __always_inline bool read_ends(struct gohttp2_scratch *s, __u64 addr, __u32 *ret_ports, __u64 *ret_cookie)
+{
+	const struct sock *sk;
+
+	if (bpf_ksym_exists(bpf_rdonly_cast) && gohttp2_types.sock) {
+		sk = bpf_rdonly_cast((void *)addr, gohttp2_types.sock);
+		*ret_ports = ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport);
+		*ret_cookie = sk->__sk_common.skc_cookie.counter;
+		return true;
+	}
+	if (!read_sock(s, (void *)addr))
+		return false;
+	*ret_ports = sock_ports(s);
+	*ret_cookie = SOCK(s, __u64, skc_cookie);
+	return true;
+}
+
 /* Re-reads the socket, which may have been assigned a cookie since. */
 static __always_inline bool is_near(struct gohttp2_scratch *s, const struct gohttp2_layout *l, struct gohttp2_near *n,
 				    __u64 addr)
 {
+	__u64 cookie;
+	__u32 ports;
+
 	if (n->addr != addr || n->g != s->g || n->born != l->born || n->tgid != s->tgid || n->closed != l->closed ||
-	    !read_sock(s, (void *)n->sk) || sock_ports(s) != n->ports)
+	    !read_ends(s, n->sk, &ports, &cookie) || ports != n->ports)
 		return false;
-	if (SOCK(s, __u64, skc_cookie))
-		n->rec.cookie = SOCK(s, __u64, skc_cookie);
+	if (cookie)
+		n->rec.cookie = cookie;
 	return true;
 }
 

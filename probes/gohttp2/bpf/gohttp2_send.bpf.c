@@ -69,16 +69,28 @@ static __always_inline void number_of_call(struct sonde_ident *id, const struct 
 	}
 }
 
+/* Since 6.2. The static linker cannot join functions of the kernel that two units name alike. */
+extern void *bpf_rdonly_cast___send(const void *obj, __u32 btf_id) __ksym __weak;
+
+static __always_inline __u64 cgroup_of(const struct task_struct *task)
+{
+	if (!bpf_ksym_exists(bpf_rdonly_cast___send) || !gohttp2_types.task_struct)
+		return bpf_get_current_cgroup_id();
+	task = bpf_rdonly_cast___send(task, gohttp2_types.task_struct);
+	return task->cgroups->dfl_cgrp->kn->id;
+}
+
 /* Header and identity of the record of a request, whose other members are complete. */
 static __always_inline void head_of_frame(struct gohttp2_frame_rec *q, const struct gohttp2_scratch *s,
 					  const struct sonde_ledger *l, const struct gohttp2_frame_rec *origin,
 					  __u32 len)
 {
-	const struct task_struct *task = (void *)bpf_get_current_task();
+	const struct task_struct *task = bpf_get_current_task_btf();
+	const __u64 image = s->start_ns ? ident_image_number(s->tgid, s->start_ns, task->self_exec_id) : 0;
 
 	rec_init_keys(&q->hdr, l, GOHTTP2_REC_FRAME, sizeof(*q) + len, GOHTTP2_CLASS_CALL | SONDE_RF_IDENT, s->tgid,
 		      s->tid, s->start_ns);
-	ident_keys(&q->id, ident_image(task, s->tgid, s->start_ns), bpf_get_current_cgroup_id(), origin->netns);
+	ident_keys(&q->id, image, cgroup_of(task), origin->netns);
 	q->id.goid = origin->goid;
 	if (gohttp2_serving)
 		number_of_call(&q->id, s, l, origin);
