@@ -231,8 +231,8 @@ static int check_output(const struct run_state *s, const char *text, const struc
 	for (size_t i = 0; all_sinks[i]; i++)
 		if (output_fits(s, all_sinks[i]))
 			buf_printf(&fits, "%s%s", fits.len ? ", " : "", all_sinks[i]->name);
-	return err_set(err, -EINVAL, "-o %s: format %s is for %s, which this command does not show; formats that fit: "
-		       "%s", text, ops->name, ops->shows, buf_str(&fits));
+	return err_set(err, -EINVAL, "-o %s: format %s is for %s, which this command does not show; formats that "
+		       "fit: %s", text, ops->name, ops->shows, buf_str(&fits));
 }
 
 static int add_output(struct run_state *s, const char *text, const struct sink_opts *opts, struct err *err)

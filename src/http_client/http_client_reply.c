@@ -5,7 +5,7 @@
  * use the same numbers.
  */
 #include "base/cursor.h"
-#include "base/protobuf_read.h"
+#include "base/protobuf/protobuf_read.h"
 #include "http_client/http_client_child.h"
 
 /* Printable ASCII alone: it goes to a terminal. */

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/protobuf_read.h"
+#include "base/protobuf/protobuf_read.h"
 #include "base/units.h"
 #include "base/vec.h"
 #include "event/core.h"
@@ -27,7 +27,7 @@
 #include "loop/loop.h"
 #include "sinks/cilium/hubble_flow.h"
 #include "sinks/cilium/hubble_pb.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sonde/wire.h"
 
 #define SECONDS 60u			/* over which the rate is taken */

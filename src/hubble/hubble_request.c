@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/protobuf_read.h"
+#include "base/protobuf/protobuf_read.h"
 #include "base/units.h"
 #include "cilium/hubble.h"
 #include "cilium/kdrops.h"

@@ -94,8 +94,9 @@ def at_a_prompt(sonde, tmp_path, shell, typed):
     ours, terminal = os.openpty()
     env = {**os.environ, "TERM": "dumb", "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path),
            "PATH": f"{os.path.dirname(sonde.path)}:{os.environ['PATH']}"}
-    with subprocess.Popen(["setsid", "--ctty", shell, *(arg.replace("RC", str(words["RC"])) for arg in args)], stdin=terminal,
-                          stdout=terminal, stderr=terminal, env=env) as child:
+    args = [arg.replace("RC", str(words["RC"])) for arg in args]
+    with subprocess.Popen(["setsid", "--ctty", shell, *args], stdin=terminal, stdout=terminal,
+                          stderr=terminal, env=env) as child:
         os.write(ours, f"{typed}\t\x14".encode())
         text = b""
         while not (line := re.search(rb"LINE<(.*?)>\r?\n", text)) and select.select([ours], [], [], 60)[0]:

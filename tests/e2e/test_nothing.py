@@ -101,7 +101,8 @@ def test_types_that_no_probe_makes(sonde):
 
 
 @pytest.mark.parametrize("words", [
-    ["monitor", "-o", "svg:x"], ["monitor", "-w", "x.folded"], ["rpc", "-o", "pcap:x"], ["syscalls", "-o", "pcapng:x"],
+    ["monitor", "-o", "svg:x"], ["monitor", "-w", "x.folded"], ["rpc", "-o", "pcap:x"],
+    ["syscalls", "-o", "pcapng:x"],
     ["flows", "-o", "scap:x"], ["record", "--set", "sys", "-o", "pprof:x"],
     ["monitor", "-r", os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec"), "-o", "scap:x"],
 ], ids=" ".join)

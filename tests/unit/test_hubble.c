@@ -18,7 +18,7 @@
 #include "hubble/hubble_request.h"
 #include "hubble/hubble_ring.h"
 #include "probe/probe.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 enum { BLACKLIST = 5, WHITELIST = 6 };
 

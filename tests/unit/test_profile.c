@@ -17,7 +17,7 @@
 #include "event/core.h"
 #include "event/names.h"
 #include "sinks/outfile.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sinks/sink.h"
 #include "stack/view.h"
 

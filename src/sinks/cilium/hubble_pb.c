@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "sinks/cilium/hubble_flow.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sonde/wire.h"
 
 #define POINT_TO_ENDPOINT 101	/* 0 in the datapath, which protobuf has for "unknown" */

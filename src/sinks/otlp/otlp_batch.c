@@ -7,7 +7,7 @@
 #include "event/event.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 #define BATCH_ITEMS 512u
 #define BATCH_BYTES (512u << 10)

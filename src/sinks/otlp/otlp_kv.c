@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 /* Field numbers by message. */
 enum { KV_KEY = 1, KV_VALUE };

@@ -14,7 +14,7 @@
 #include "event/filter/filter.h"
 #include "sinks/otlp/otlp_kv.h"
 #include "sinks/otlp/otlp_span.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 #define RATE 100u	/* records of a type a second */
 #define BURST 1000u

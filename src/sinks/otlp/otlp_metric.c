@@ -13,7 +13,7 @@
 #include "metrics/metrics_expo.h"
 #include "sinks/otlp/otlp_kv.h"
 #include "sinks/otlp/otlp_resource.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 #define MESSAGE_BYTES (1u << 20)	/* a server may refuse more than 4 MiB */
 #define SERVICE_NAME "service.name"

@@ -12,7 +12,7 @@
 #include "sinks/otlp/otlp_resource.h"
 #include "sinks/otlp/otlp_tables.h"
 #include "sinks/stack/profile.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 /* Field numbers by message. */
 enum { D_RESOURCES = 1, D_DICTIONARY };

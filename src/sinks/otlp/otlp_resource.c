@@ -16,7 +16,7 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "sinks/otlp/otlp_kv.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 enum { ATTRIBUTES = 1 };
 enum { SCOPE_NAME = 1, SCOPE_VERSION };

@@ -15,7 +15,7 @@
 
 #include "base/macros.h"
 #include "base/map.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sonde/ident_wire.h"
 
 /* Field numbers by message. */

@@ -6,7 +6,7 @@
 
 #include "sinks/otlp/otlp_kv.h"
 #include "sinks/otlp/otlp_span.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 /* Field numbers by message. */
 enum { KV_KEY = 1, KV_VALUE };

@@ -15,7 +15,7 @@
 #include "sinks/outfile.h"
 #include "sinks/perfetto/perfetto_intern.h"
 #include "sinks/sink.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 enum { PACKET = 1 };
 enum { PACKET_CLOCK_SNAPSHOT = 6, PACKET_TIMESTAMP = 8, PACKET_SEQUENCE = 10, PACKET_TRACK_EVENT, PACKET_INTERNED,

@@ -13,7 +13,7 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "event/names.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sonde/wire.h"
 #include "sym/sym.h"
 

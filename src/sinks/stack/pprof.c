@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "sinks/outfile.h"
 #include "sinks/stack/profile.h"
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 #include "sinks/sink.h"
 
 /* Field numbers by message. */

@@ -5,8 +5,8 @@
  *
  * Build a message in its own buffer, then add it to its parent. Zero values are omitted, as in proto3.
  */
-#ifndef SINKS_PROTOBUF_H
-#define SINKS_PROTOBUF_H
+#ifndef BASE_PROTOBUF_H
+#define BASE_PROTOBUF_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sinks/stack/protobuf.h"
+#include "base/protobuf/protobuf.h"
 
 #include "base/buf.h"
 #include "base/str.h"
