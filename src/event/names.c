@@ -22,6 +22,7 @@ struct names {
 	struct map map;		/* struct name_key -> char *, owned */
 	size_t bytes;
 	uint64_t generation;
+	const struct names *below;	/* NULL = none */
 };
 
 struct names *event_names_new(void)
@@ -65,7 +66,7 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 	len = strnlen(name, len);
 	n->generation++;
 	forget(n, &k);
-	if (!len)
+	if (!len && !n->below)
 		return 0;
 	if (len > NAMES_BYTES_MAX || n->bytes + len + 1 + ENTRY_COST > NAMES_BYTES_MAX)
 		return -ENOSPC;
@@ -87,7 +88,14 @@ const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 	struct name_key k = { .key = key, .space = space };
 	char **val = n ? map_find(&n->map, &k) : NULL;
 
-	return val ? *val : NULL;
+	if (val)
+		return **val ? *val : NULL;
+	return n && n->below ? event_names_get(n->below, space, key) : NULL;
+}
+
+void event_names_put_over(struct names *n, const struct names *below)
+{
+	n->below = below;
 }
 
 uint64_t event_names_generation(const struct names *n)

@@ -24,6 +24,12 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 /* NUL-terminated, valid until the key is set again; NULL = no name. @n may be NULL. */
 const char *event_names_get(const struct names *n, uint32_t space, uint64_t key);
 
+/*
+ * Lays @n over @below, which is borrowed: names that were not set here are those of @below, and an empty name hides
+ * one of them.
+ */
+void event_names_put_over(struct names *n, const struct names *below);
+
 /* Changes with each call of event_names_set(): while it stays, all names do. */
 uint64_t event_names_generation(const struct names *n);
 

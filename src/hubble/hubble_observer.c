@@ -67,6 +67,7 @@ struct flows {
 	struct hubble_observer *o;
 	struct hubble_request q;
 	struct filter *where;	/* owned */
+	bool named;		/* it asks for names that come and go */
 	uint64_t at;		/* the next entry to look at */
 	uint64_t sent;
 };
@@ -99,7 +100,7 @@ static void rewind_to(struct flows *f)
 	}
 	while (f->at > first && (!f->q.number || n < f->q.number)) {
 		f->at--;
-		if (!hubble_ring_event(ring, f->at, &ev))
+		if (!hubble_ring_event(ring, f->at, f->named, &ev))
 			continue;
 		if (wall_ns_of(&ev) < f->q.since_ns) {
 			f->at++;
@@ -114,7 +115,7 @@ static int look_at(struct flows *f)
 {
 	struct event ev;
 
-	if (!hubble_ring_event(f->o->ring, f->at, &ev))
+	if (!hubble_ring_event(f->o->ring, f->at, f->named, &ev))
 		return 1;
 	if (wall_ns_of(&ev) < f->q.since_ns)
 		return 0;
@@ -187,6 +188,7 @@ static enum grpc_status get_flows(struct hubble_observer *o, const void *message
 		r = filter_parse(o->o.reg, buf_str(&f->q.where), &f->where, err);
 	if (r < 0)
 		return r == -ENOMEM ? GRPC_INTERNAL : GRPC_INVALID_ARGUMENT;
+	f->named = f->where && (filter_uses(f->where, "dns") || filter_uses(f->where, "k8s"));
 	rewind_to(f);
 	*ret = (struct grpc_stream){ .next = next_flow, .close = flows_close, .ctx = TAKE_PTR(f) };
 	return GRPC_OK;

@@ -28,7 +28,10 @@ uint64_t hubble_ring_next(const struct hubble_ring *r);		/* of the entry that wi
 uint64_t hubble_ring_flows(const struct hubble_ring *r);	/* ever added */
 /* Message of entry @n, which is there; valid until it is replaced. */
 const void *hubble_ring_message(const struct hubble_ring *r, uint64_t n, size_t *ret_len);
-/* Its event, valid until the next call; false for a loss. */
-bool hubble_ring_event(struct hubble_ring *r, uint64_t n, struct event *ret);
+/*
+ * Its event, valid until the next call; false for a loss. @then: hosts and pods have the names that they had when the
+ * entry was added, as in its message; else those of now, which costs less.
+ */
+bool hubble_ring_event(struct hubble_ring *r, uint64_t n, bool then, struct event *ret);
 
 #endif

@@ -18,10 +18,10 @@ def message(name, **members):
 
 
 class Observer:
-    """Observer("unix:/path"); get_flows() is a stream, the other calls give one answer."""
+    """Observer("unix:/path"); get_flows() is a stream, the other calls give one answer. @options: grpc.http2.*"""
 
-    def __init__(self, target):
-        self.channel = grpc.insecure_channel(target)
+    def __init__(self, target, **options):
+        self.channel = grpc.insecure_channel(target, [(f"grpc.http2.{k}", v) for k, v in options.items()])
 
     def unary(self, path, answer, request=None):
         call = self.channel.unary_unary(path, lambda m: m.SerializeToString(),

@@ -15,10 +15,12 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
+#include "event/names.h"
 #include "hubble/hubble_request.h"
 #include "hubble/hubble_ring.h"
 #include "probe/probe.h"
 #include "base/protobuf/protobuf.h"
+#include "sonde/wire.h"
 
 enum { BLACKLIST = 5, WHITELIST = 6 };
 
@@ -203,10 +205,39 @@ static void test_the_ring_keeps_the_latest(void **state)
 		snprintf(text, sizeof(text), "%d", (int)i);
 		assert_int_equal(len, strlen(text));
 		assert_memory_equal(message, text, len);
-		assert_int_equal(hubble_ring_event(r, i, &found), i != n - 1);
+		assert_int_equal(hubble_ring_event(r, i, false, &found), i != n - 1);
 		assert_true(i == n - 1 || (found.ts_ns == i && !strcmp(found.body, "body")));
 	}
 	hubble_ring_free(r);
+}
+
+/* A name that came later is not the flow's. */
+static void test_a_flow_keeps_its_names(void **state)
+{
+	struct hubble_ring *r = hubble_ring_new();
+	struct names *names = event_names_new();
+	const struct event_desc desc = { .name = "net.flow" };
+	const struct ipaddr src = { .family = 4, .addr = { 10, 0, 0, 1 } };
+	struct event ev = { .desc = &desc, .names = names, .keys.conn.saddr = src, .keys.cgroup_id = 7 }, found;
+	const uint64_t key = event_names_host_key(&src);
+	const struct buf message = { 0 };
+
+	(void)state;
+	event_names_set(names, SONDE_NAME_POD, 7, "web-1", 5);
+	assert_int_equal(hubble_ring_add(r, &ev, &message), 0);
+	event_names_set(names, SONDE_NAME_HOST, key, "a.example", 9);
+	event_names_set(names, SONDE_NAME_POD, 7, "web-2", 5);
+	assert_int_equal(hubble_ring_add(r, &ev, &message), 0);
+	assert_true(hubble_ring_event(r, 0, true, &found));
+	assert_null(event_names_get(found.names, SONDE_NAME_HOST, key));
+	assert_string_equal(event_names_get(found.names, SONDE_NAME_POD, 7), "web-1");
+	assert_true(hubble_ring_event(r, 1, true, &found));
+	assert_string_equal(event_names_get(found.names, SONDE_NAME_HOST, key), "a.example");
+	assert_string_equal(event_names_get(found.names, SONDE_NAME_POD, 7), "web-2");
+	assert_true(hubble_ring_event(r, 0, false, &found));
+	assert_string_equal(event_names_get(found.names, SONDE_NAME_HOST, key), "a.example");
+	hubble_ring_free(r);
+	event_names_free(names);
 }
 
 int main(void)
@@ -217,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_lists_and_times),
 		cmocka_unit_test(test_a_request_has_64_filters),
 		cmocka_unit_test(test_the_ring_keeps_the_latest),
+		cmocka_unit_test(test_a_flow_keeps_its_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
