@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "pipeline/bus.h"
-#include "pipeline/rotation.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -22,6 +21,7 @@
 #include "event/redact/redact_record.h"
 #include "http_client/http_client.h"
 #include "sinks/outfile.h"
+#include "sinks/rotation.h"
 #include "sonde/wire.h"
 #include "worker/opener.h"
 

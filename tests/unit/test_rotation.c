@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "pipeline/rotation.h"
+#include "sinks/rotation.h"
 #include "base/macros.h"
 
 #define S 1000000000ull

@@ -4,8 +4,8 @@
  * are FILE0, FILE1 (or strftime(3) of FILE) for every format, or tcpdump's for formats with its -C, -G and -W
  * (sinks/sink.h). A known suffix stays behind the number: ring0.pcapng, ring1.pcapng.
  */
-#ifndef PIPELINE_ROTATION_H
-#define PIPELINE_ROTATION_H
+#ifndef SINKS_ROTATION_H
+#define SINKS_ROTATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
  * begin with the second, or with -W, all have zero-padded numbers. A change by time restarts the numbers. -W ends a
  * run rotated by time alone, and makes all others a ring.
  */
-#include "pipeline/rotation.h"
+#include "sinks/rotation.h"
 
 #include <errno.h>
 #include <stdio.h>
