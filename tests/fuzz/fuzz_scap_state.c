@@ -41,7 +41,7 @@ static int take_event(void *ctx, struct event *ev)
 	struct run *r = ctx;
 	struct value v;
 
-	if (scap_state_event(r->st, ev) < 0 || scap_state_describe(r->st, ev) < 0)
+	if (scap_state_event(r->st, ev) < 0)
 		abort();
 	buf_reset(&r->line);
 	event_line(ev, &o, &r->line);
