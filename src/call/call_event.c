@@ -31,13 +31,14 @@ _Static_assert(ARRAY_SIZE(kind_vals) == CALL_KIND__MAX, "a name per kind");
 static const struct xlat_val source_vals[] = {
 	{ CALL_EVENT_SOURCE_GO, "go" }, { CALL_EVENT_SOURCE_SOCKET, "socket" },
 	{ CALL_EVENT_SOURCE_OPENSSL, "openssl" }, { CALL_EVENT_SOURCE_GNUTLS, "gnutls" },
+	{ CALL_EVENT_SOURCE_GOTLS, "gotls" },
 };
 static const struct xlat source_xlat = { .name = "rpc_source", .vals = source_vals, .n = ARRAY_SIZE(source_vals) };
 _Static_assert(ARRAY_SIZE(source_vals) == CALL_EVENT_SOURCE__MAX, "a name per source");
 
 static const struct xlat_val tls_vals[] = {
 	{ CALL_EVENT_TLS_NONE, "none" }, { CALL_EVENT_TLS_NESTED, "nested" }, { CALL_EVENT_TLS_RANDOM, "random" },
-	{ CALL_EVENT_TLS_KEPT, "kept" },
+	{ CALL_EVENT_TLS_KEPT, "kept" }, { CALL_EVENT_TLS_DESCRIPTOR, "descriptor" },
 };
 static const struct xlat tls_xlat = { .name = "rpc_tls_by", .vals = tls_vals, .n = ARRAY_SIZE(tls_vals) };
 _Static_assert(ARRAY_SIZE(tls_vals) == CALL_EVENT_TLS__MAX, "a name per way");

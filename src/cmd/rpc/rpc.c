@@ -316,7 +316,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		.filter_text = words,
 	};
 
-	c->gohttp2.command = w->command.len ? w->command.items[0] : NULL;
+	c->gohttp2.command = c->call.command = w->command.len ? w->command.items[0] : NULL;
+	c->call.prefetch = c->gohttp2.prefetch;
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
 		log_error("%s", err.msg);
 		return cmd_exit_status(err.code);
@@ -489,8 +490,9 @@ const struct cmd cmd_rpc = {
 	       "There are two sources. With --source socket or a protocol the bytes at sockets of programs in "
 	       "any language are read in the kernel (Linux 6.3): HTTP, FastCGI, PostgreSQL, MySQL, Cassandra, "
 	       "MongoDB, Redis, memcached, Kafka, AMQP, NATS and DNS; over TLS "
-	       "where the program uses OpenSSL or GnuTLS as a shared library. A call is shown only when request "
-	       "and response of one protocol were parsed on the connection. "
+	       "where the program uses OpenSSL or GnuTLS, as a shared library or, not stripped, inside of it, or "
+	       "Go's crypto/tls; --tls-at says where the functions of a stripped program are. A call is shown only "
+	       "when request and response of one protocol were parsed on the connection. "
 	       "gRPC and HTTP/2 are seen inside Go programs, with and without TLS. Query strings show their keys, "
 	       "statements their text without literals, unless --show query or --show literals asks for them; "
 	       "messages of authentication are never shown.\n\n"
