@@ -53,18 +53,16 @@ static const struct {
 #define N_FUNCTIONS ARRAY_SIZE(functions)
 _Static_assert(N_FUNCTIONS == CALL_TLS_NAMES, "an address per function");
 
-/* x86: lea disp32(%rdi), %rsi, or add $imm32, %rdi or %rsi. The first argument is in %rdi, and unchanged so far. */
+/* x86: lea disp32(%rdi) to any register, or add $imm32, %rdi. The first argument is in %rdi, and unchanged so far. */
 static uint32_t offset_x86(const uint8_t *code, size_t len)
 {
-	static const uint8_t ways[][3] = { { 0x48, 0x8d, 0xb7 }, { 0x48, 0x81, 0xc7 }, { 0x48, 0x8d, 0xbf } };
-
 	for (size_t i = 0; i + 7 <= len && code[i] != 0xc3; i++) {
-		for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
-			struct cursor c = cur_init(code + i + 3, 4);
+		const bool lea = (code[i] & 0xfb) == 0x48 && code[i + 1] == 0x8d && (code[i + 2] & 0xc7) == 0x87;
+		const bool add = code[i] == 0x48 && code[i + 1] == 0x81 && code[i + 2] == 0xc7;
+		struct cursor c = cur_init(code + i + 3, 4);
 
-			if (!memcmp(code + i, ways[way], 3))
-				return cur_u32(&c);
-		}
+		if (lea || add)
+			return cur_u32(&c);
 	}
 	return 0;
 }
