@@ -46,6 +46,9 @@ static const struct hook call_hooks[] = {
 	  .needs = "struct bpf_uprobe_multi_link" },
 	{ "TLS libraries, left", "call_tls_return_single", HOOK_ATTACH_NOT,
 	  .fallback = "calls over TLS are not seen" },
+	{ "crypto/tls of Go", "call_gotls_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
+	{ "crypto/tls of Go", "call_gotls_single", HOOK_ATTACH_NOT,
+	  .fallback = "calls of Go programs over TLS are not seen" },
 };
 
 static void configure(void *ctx, struct bpf_object *obj)
@@ -90,8 +93,9 @@ static void report_failed(void *ctx, const struct hook_report *r)
 }
 
 /* Without it calls over TLS are missing, and the rest works. */
-static void open_tls(struct probe *p)
+static int open_tls(struct probe *p, struct err *err)
 {
+	const struct call_conf *c = p->conf;
 	struct call_state *s = p->state;
 	char proc_path[4096];
 	struct call_tls_opts o = {
@@ -99,14 +103,23 @@ static void open_tls(struct probe *p)
 		.return_multi = hooks_program(s->hooks, "call_tls_return_multi"),
 		.enter_single = hooks_program(s->hooks, "call_tls_enter_single"),
 		.return_single = hooks_program(s->hooks, "call_tls_return_single"),
+		.go_multi = hooks_program(s->hooks, "call_gotls_multi"),
+		.go_single = hooks_program(s->hooks, "call_gotls_single"),
+		.obj = hooks_object(s->hooks),
 		.proc_path = proc_path,
 		.coop = probe_env_coop(p->env),
 	};
-	struct err err = { 0 };
+	struct err why = { 0 };
+	int r = 0;
 
 	snprintf(proc_path, sizeof(proc_path), "%s/proc", probe_env_host_root(p->env));
-	if (call_tls_new(&o, &s->tls, &err) < 0)
-		probe_env_hook_failed(p->env, p->instance, "TLS libraries", &err);
+	if (call_tls_new(&o, &s->tls, &why) < 0) {
+		probe_env_hook_failed(p->env, p->instance, "TLS libraries", &why);
+		return 0;
+	}
+	for (size_t i = 0; r >= 0 && i < c->tls_at.len; i++)
+		r = call_tls_give(s->tls, c->tls_at.items[i], err);
+	return r;
 }
 
 static int call_open(struct probe *p, struct err *err)
@@ -116,7 +129,7 @@ static int call_open(struct probe *p, struct err *err)
 	int r = load(p, &s->hooks, err);
 
 	if (r >= 0)
-		open_tls(p);
+		r = open_tls(p, err);
 	if (r >= 0)
 		s->has_orders = probe_rodata_var(hooks_object(s->hooks), "call_has_orders", sizeof(*s->has_orders));
 	if (r >= 0 || !c->optional || r == -EINVAL || r == -ECANCELED)
@@ -140,6 +153,18 @@ static void attach_ready(struct probe *p)
 	probe_env_hook_failed(p->env, p->instance, "bytes arrived", &err);
 }
 
+/* Programs that are not running yet. */
+static void expect(struct probe *p)
+{
+	const struct call_conf *c = p->conf;
+	struct call_state *s = p->state;
+
+	for (size_t i = 0; i < c->prefetch.len; i++)
+		call_tls_expect(s->tls, c->prefetch.items[i]);
+	if (c->command)
+		call_tls_expect(s->tls, c->command);
+}
+
 static int call_attach(struct probe *p, _unused_ struct err *err)
 {
 	const struct call_conf *c = p->conf;
@@ -151,8 +176,10 @@ static int call_attach(struct probe *p, _unused_ struct err *err)
 	if (c->queue)
 		attach_ready(p);
 	hooks_report(s->hooks, true, report_failed, p);
-	if (s->tls)
-		call_tls_host(s->tls);
+	if (!s->tls)
+		return 0;
+	call_tls_host(s->tls);
+	expect(p);
 	return 0;
 }
 

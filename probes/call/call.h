@@ -21,6 +21,9 @@ struct call_conf {
 	bool optional;		/* another probe runs: go on without the tracepoints */
 	bool leave_go;		/* gohttp2 runs: leave the HTTP/2 of programs that it watches to it */
 	bool queue;		/* how long bytes wait for the first read */
+	struct opt_strv tls_at;	/* FILE:NAME=ADDRESS,...: TLS functions of stripped programs */
+	struct opt_strv prefetch; /* attach to these programs before they run */
+	const char *command;	/* the same of the command that the run starts; NULL = none */
 };
 
 extern const struct call_conf call_conf_default;

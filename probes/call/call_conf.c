@@ -32,6 +32,9 @@ const struct opt call_opts[] = {
 	ROW(head_bytes, "head", 0, OPT_BYTES, "SIZE", "bytes kept of each turn (default 1024)",
 	    .use = OPT_USE_BYTES,
 	    .more = "a turn: what one side sends before the other answers; 64 to 16384; the rest is counted"),
+	ROW(tls_at, "tls-at", 0, OPT_STRV, "FILE:LIST", "TLS functions of a stripped program; may repeat",
+	    .more = "FILE:SSL_read=0x1234,SSL_write=0x5678: addresses as objdump -d shows them; also the _ex forms, "
+		    "SSL_do_handshake, and SSL_get_client_random for event loops; refused where no function begins"),
 	OPT_END,
 };
 
@@ -39,6 +42,7 @@ const struct opt call_opts[] = {
 const struct opt call_command_opts[] = {
 	ROW(optional, "optional", 0, OPT_BOOL, NULL, "go on without the tracepoints"),
 	ROW(leave_go, "leave-go", 0, OPT_BOOL, NULL, "leave HTTP/2 of Go programs to the gohttp2 probe"),
+	ROW(prefetch, "prefetch", 0, OPT_STRV, "FILE", "attach to this program before it runs"),
 	ROW(queue, "queue", 0, OPT_BOOL, NULL, "how long bytes wait for the first read (rpc.queue)"),
 	OPT_END,
 };

@@ -105,8 +105,9 @@ static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 {
 	static const uint8_t sources[] = {
 		[CALL_SOURCE_SOCKET] = CALL_EVENT_SOURCE_SOCKET, [CALL_SOURCE_OPENSSL] = CALL_EVENT_SOURCE_OPENSSL,
-		[CALL_SOURCE_GNUTLS] = CALL_EVENT_SOURCE_GNUTLS,
+		[CALL_SOURCE_GNUTLS] = CALL_EVENT_SOURCE_GNUTLS, [CALL_SOURCE_GOTLS] = CALL_EVENT_SOURCE_GOTLS,
 	};
+	_Static_assert(ARRAY_SIZE(sources) == CALL_SOURCE__MAX, "an event's source per source");
 	struct call_decode_state *st = ctx;
 	struct call_socket *s = call_conn_user(conn);
 	const bool server = call_conn_is_server(conn) != c->pushed;

@@ -23,9 +23,12 @@ static const char *source_of(uint8_t source)
 		[CALL_SOURCE_SOCKET] = "socket",
 		[CALL_SOURCE_OPENSSL] = "openssl",
 		[CALL_SOURCE_GNUTLS] = "gnutls",
+		[CALL_SOURCE_GOTLS] = "gotls",
 	};
 
-	return source < ARRAY_SIZE(names) ? names[source] : "";
+	_Static_assert(ARRAY_SIZE(names) == CALL_SOURCE__MAX, "a name per source");
+
+	return source < CALL_SOURCE__MAX ? names[source] : "";
 }
 
 /* Of plain text it does not name the library. */

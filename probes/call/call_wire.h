@@ -38,6 +38,8 @@ enum call_guess_protocol {
 #define CALL_SOURCE_SOCKET 0
 #define CALL_SOURCE_OPENSSL 1
 #define CALL_SOURCE_GNUTLS 2
+#define CALL_SOURCE_GOTLS 3
+#define CALL_SOURCE__MAX 4
 
 #define CALL_CONN_MIDSTREAM 1	/* bytes went over it before the first record */
 

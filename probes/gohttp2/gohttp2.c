@@ -50,7 +50,7 @@ static const struct hook gohttp2_hooks[] = {
 	{ "frames", "gohttp2_range_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
 	{ "frames", "gohttp2_range_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
 	  .fallback = "packets do not name the calls that they carry" },
-	/* left out without --logs */
+	/* left out without --show logs */
 	{ "log lines", "gohttp2_log", HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2,
 	  .fallback = "calls have no log lines" },
 };
@@ -433,6 +433,8 @@ static int prefetch(struct gohttp2_files *files, const struct gohttp2_conf *c, s
 		const char *name = c->prefetch.items[i];
 		int r = gohttp2_files_expect(files, name);
 
+		if (r == -ENOEXEC && c->optional)
+			continue;	/* the other probe may watch it */
 		if (r == -ENOEXEC)
 			return err_set(err, r, "--prefetch %s: not a Go program with gRPC or HTTP/2; "
 				       "sonde rpc explain %s says more", name, name);

@@ -24,6 +24,7 @@
 #include "loop/coop.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/rights.h"
@@ -547,24 +548,13 @@ int gohttp2_files_mapping(struct gohttp2_files *f, const struct sonde_rec *r)
 
 int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
 {
-	_cleanup_free_ char *copy = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
-	char path[4096], *save = NULL;
+	_cleanup_close_ int fd = io_open_program(name);
 	struct file *file;
-	int fd = -1, r;
 
-	if (strchr(name, '/'))
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	for (char *dir = copy ? strtok_r(copy, ":", &save) : NULL; fd < 0 && dir && !strchr(name, '/');
-	     dir = strtok_r(NULL, ":", &save)) {
-		snprintf(path, sizeof(path), "%s/%s", dir, name);
-		fd = access(path, X_OK) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	}
 	if (fd < 0)
-		return -ENOENT;
+		return fd;
 	file = file_of(f, fd);
-	r = file ? use_file(f, file, fd) : -ENOEXEC;
-	close(fd);
-	return r;
+	return file ? use_file(f, file, fd) : -ENOEXEC;
 }
 
 static int scan_once(struct gohttp2_files *f)

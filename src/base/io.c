@@ -2,9 +2,14 @@
 #include "base/io.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 #define READ_BYTES 4096
 
@@ -78,4 +83,20 @@ int io_read_to_end(int fd, size_t max, struct buf *ret)
 		if (ret->len - had > max)
 			return -EFBIG;
 	}
+}
+
+int io_open_program(const char *name)
+{
+	_cleanup_free_ char *dirs = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+	char path[4096], *save = NULL;
+	int fd = -1;
+
+	if (strchr(name, '/'))
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	for (char *dir = dirs ? strtok_r(dirs, ":", &save) : NULL; fd < 0 && dir && !strchr(name, '/');
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(path, sizeof(path), "%s/%s", dir, name);
+		fd = access(path, X_OK) < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	return fd < 0 ? -ENOENT : fd;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Complete reads and writes on descriptors that transfer partially. They retry after EINTR, not after EAGAIN.
+ * Complete reads and writes on descriptors that transfer partially (they retry after EINTR, not after EAGAIN); files
+ * of programs.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
@@ -21,5 +22,8 @@ int io_read_at(int fd, void *ret, size_t len, uint64_t off);
 
 /* Appends the rest of @fd to @ret. 0, -errno, or -EFBIG if more than @max bytes remain (@max of them are read). */
 int io_read_to_end(int fd, size_t max, struct buf *ret);
+
+/* Opens the file that execvp(3) would run for @name: a path, or a name in $PATH. A descriptor, or -ENOENT. */
+int io_open_program(const char *name);
 
 #endif

@@ -31,13 +31,14 @@ _Static_assert(ARRAY_SIZE(kind_vals) == CALL_KIND__MAX, "a name per kind");
 static const struct xlat_val source_vals[] = {
 	{ CALL_EVENT_SOURCE_GO, "go" }, { CALL_EVENT_SOURCE_SOCKET, "socket" },
 	{ CALL_EVENT_SOURCE_OPENSSL, "openssl" }, { CALL_EVENT_SOURCE_GNUTLS, "gnutls" },
+	{ CALL_EVENT_SOURCE_GOTLS, "gotls" },
 };
 static const struct xlat source_xlat = { .name = "rpc_source", .vals = source_vals, .n = ARRAY_SIZE(source_vals) };
 _Static_assert(ARRAY_SIZE(source_vals) == CALL_EVENT_SOURCE__MAX, "a name per source");
 
 static const struct xlat_val tls_vals[] = {
 	{ CALL_EVENT_TLS_NONE, "none" }, { CALL_EVENT_TLS_NESTED, "nested" }, { CALL_EVENT_TLS_RANDOM, "random" },
-	{ CALL_EVENT_TLS_KEPT, "kept" },
+	{ CALL_EVENT_TLS_KEPT, "kept" }, { CALL_EVENT_TLS_DESCRIPTOR, "descriptor" },
 };
 static const struct xlat tls_xlat = { .name = "rpc_tls_by", .vals = tls_vals, .n = ARRAY_SIZE(tls_vals) };
 _Static_assert(ARRAY_SIZE(tls_vals) == CALL_EVENT_TLS__MAX, "a name per way");
@@ -446,7 +447,7 @@ static const struct field call_fields[] = {
 	ROW(frame_bytes, "rpc.frame_bytes", FIELD_UINT, "bytes of that frame", .flags = FIELD_OPTIONAL),
 	ROW(frame_sent, "rpc.frame_sent", FIELD_BOOL, "this side sent it", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.logs", CALL_EVENT_TEXT_LOGS,
-	     "lines that its goroutines wrote to logs while it was served (--logs)"),
+	     "lines that its goroutines wrote to logs while it was served (--show logs)"),
 	TEXT("rpc.log", CALL_EVENT_TEXT_LOG, "what one of them wrote at once"),
 	ROW(log_bytes, "rpc.log_bytes", FIELD_UINT, "bytes written to logs, shown or not", .flags = FIELD_OPTIONAL),
 	ROW(opened_ns, "rpc.opened", FIELD_NS, "time of the request since boot", .flags = FIELD_OPTIONAL),

@@ -30,13 +30,13 @@ enum call_event_side {
 /* Where the bytes of a call were seen. */
 enum call_event_source {
 	CALL_EVENT_SOURCE_GO, CALL_EVENT_SOURCE_SOCKET, CALL_EVENT_SOURCE_OPENSSL, CALL_EVENT_SOURCE_GNUTLS,
-	CALL_EVENT_SOURCE__MAX,
+	CALL_EVENT_SOURCE_GOTLS, CALL_EVENT_SOURCE__MAX,
 };
 
 /* How the socket of a TLS session was found; 0 = no TLS. */
 enum call_event_tls_by {
 	CALL_EVENT_TLS_NONE, CALL_EVENT_TLS_NESTED, CALL_EVENT_TLS_RANDOM, CALL_EVENT_TLS_KEPT,
-	CALL_EVENT_TLS__MAX,
+	CALL_EVENT_TLS_DESCRIPTOR, CALL_EVENT_TLS__MAX,
 };
 
 /* How the call that caused this one was found; 0 = none is known. */

@@ -45,7 +45,7 @@ static bool rule_ok(const struct gobin_rule_answer *r, uint32_t strings)
 {
 	if (r->state >= GOBIN_STATE__MAX || r->why >= strings || r->site.symbol >= strings ||
 	    r->site.kind >= GOBIN_SITE_KIND__MAX || r->site.n_args > GOBIN_ARGS_MAX ||
-	    r->site.insn_len > GOBIN_INSN_MAX)
+	    r->site.insn_len > GOBIN_INSN_MAX || r->site.n_returns > GOBIN_RETURNS_MAX)
 		return false;
 	for (unsigned i = 0; i < GOBIN_ARGS_MAX; i++)
 		if (!loc_ok(&r->site.args[i], strings))

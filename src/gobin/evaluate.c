@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
@@ -280,12 +281,38 @@ static bool choose_after(struct job *j, const struct hooker *h, const struct fou
 	return true;
 }
 
+#define RETURNING_BYTES 16384	/* of a function whose return instructions count */
+
+static bool choose_returns(struct job *j, const struct found_function *f, struct gobin_rule_answer *r)
+{
+	struct gobin_site *s = &r->site;
+	struct site_returns all = {
+		.machine = j->a.machine, .entry = f->entry, .len = (size_t)(f->end - f->entry),
+		.check = { .kind = s->kind, .off = (uint32_t)(s->addr - f->entry), .len = s->insn_len },
+	};
+	_cleanup_free_ uint8_t *code = NULL;
+	struct gofunc at;
+
+	if (all.len <= RETURNING_BYTES)
+		code = malloc(all.len);
+	all.code = code;
+	if (j->a.abi != GOBIN_ABI_REGS || !code || !image_read(&j->img, f->entry, code, all.len) ||
+	    gopclntab_find_pc(j->table, f->entry, &at) < 0 ||
+	    gopclntab_sp(j->table, &at, site_returns_part, &all) < 0 || !all.n) {
+		refuse(r, GOBIN_NO_SITE, answer_strf(j, "where %s returns is not known", f->name));
+		return false;
+	}
+	s->n_returns = all.n;
+	memcpy(s->returns, all.off, sizeof(s->returns));
+	return true;
+}
+
 static void hook(struct job *j, const struct hooker *h, uint8_t number, const struct found_function *f,
 		 struct gobin_rule_answer *r)
 {
 	*r = (struct gobin_rule_answer){ .state = GOBIN_READY, .hooker = number };
 	if (!check_fields(j, h, r) || !(h->after ? choose_after(j, h, f, r) : choose_site(j, f, r)) ||
-	    !take_args(j, h, f, r))
+	    (h->returns && !choose_returns(j, f, r)) || !take_args(j, h, f, r))
 		return;
 	r->site.symbol = answer_str(j, f->name);
 	r->site.sources = GOBIN_BY_PCLNTAB;

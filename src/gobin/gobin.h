@@ -27,6 +27,7 @@ enum gobin_set {
 	GOBIN_ALL = 15,
 	GOBIN_SERVING = 1 << 4,		/* handlers of calls: the goroutine that serves */
 	GOBIN_RANGES = 1 << 5,		/* each frame: its bytes in the TCP stream */
+	GOBIN_TLS = 1 << 6,		/* plain text of crypto/tls; with places of return */
 	GOBIN_SET__MAX
 };
 
@@ -121,6 +122,7 @@ struct gobin_loc {
 
 #define GOBIN_ARGS_MAX 6
 #define GOBIN_INSN_MAX 8
+#define GOBIN_RETURNS_MAX 24
 
 struct gobin_site {
 	uint64_t function, addr;	/* entry; attach address */
@@ -132,6 +134,8 @@ struct gobin_site {
 	uint8_t insn[GOBIN_INSN_MAX];	/* code at file_off: compare it before and after attaching */
 	uint32_t symbol;		/* gobin_str() */
 	struct gobin_loc args[GOBIN_ARGS_MAX];	/* in the order of the rule's row */
+	/* Of rules of GOBIN_TLS: all return instructions, as offsets from the function's entry. */
+	uint32_t n_returns, returns[GOBIN_RETURNS_MAX];
 };
 
 struct gobin_rule_answer {
@@ -233,7 +237,7 @@ int gobin_answer_parse(const void *data, size_t len, struct gobin_answer **ret, 
 void gobin_answer_free(struct gobin_answer *a);	/* NULL is fine */
 const char *gobin_str(const struct gobin_answer *a, uint32_t off);	/* owned by the answer; never NULL */
 
-/* The same in this process, for tests: @fd is borrowed. -ENOEXEC and a sentence if the file is not a Go program. */
+/* The same in this process, a worker. @fd is borrowed. -ENOEXEC and a sentence if the file is not a Go program. */
 int gobin_analyse(int fd, const struct gobin_request *q, struct gobin_answer **ret, struct err *err);
 
 /* False if the file lacks the marks that every Go program has. Compares bytes, parses none. */

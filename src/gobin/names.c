@@ -24,6 +24,7 @@ static const char *const paths[] = {
 	[PKG_GRPC] = "google.golang.org/grpc",
 	[PKG_STATUS] = "google.golang.org/grpc/internal/status",
 	[PKG_SPB] = "google.golang.org/genproto/googleapis/rpc/status",
+	[PKG_TLS] = "crypto/tls",
 	[PKG_MAP] = "map",
 };
 _Static_assert(ARRAY_SIZE(paths) == PKG__MAX, "a path per package");

@@ -45,6 +45,7 @@ struct hooker {
 	const char *args;		/* names of words, separated by spaces: gobin_site.args */
 	uint8_t fields[HOOKER_FIELDS_MAX];	/* members that must be known, each + 1; 0 ends the list */
 	enum hooker_after after;
+	bool returns;			/* with all of its return instructions */
 };
 
 const struct hooker *rules_hookers(size_t *ret_n);

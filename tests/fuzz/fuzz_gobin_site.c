@@ -18,6 +18,20 @@ static void check(const struct site *p, size_t len)
 		abort();
 }
 
+/* Parts without a frame at every fifth byte. */
+static void take_returns(uint16_t machine, const uint8_t *data, size_t len)
+{
+	struct site_returns r = { .machine = machine, .code = data, .len = len, .entry = ADDR };
+
+	if (site_choose(machine, data, len, &r.check) < 0)
+		return;
+	for (size_t at = 0; at < len; at += 5)
+		site_returns_part(&r, ADDR + at, ADDR + at + 5, 0);
+	for (uint32_t i = 0; i < r.n; i++)
+		if (r.off[i] >= len)
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const uint16_t machine = len && data[0] & 1 ? EM_AARCH64 : EM_X86_64;
@@ -34,5 +48,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		check(&p, len);
 	if (site_after_slice(machine, data, len, ADDR, callee, &p) == 0)
 		check(&p, len);
+	take_returns(machine, data, len);
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehindex.h"
 #include "elf/elf.h"
 #include "ehframe_file.h"
 
@@ -416,6 +417,29 @@ static void test_check(void **state)
 	assert_int_equal(ehframe_check(table.data, table.len, &h), -EBADMSG);
 }
 
+extern const char __executable_start[];
+
+/* This program's own functions: where they begin is found from any address inside. */
+static void test_index(void **state)
+{
+	const uint64_t base = (uint64_t)(uintptr_t)__executable_start;
+	const uint64_t fn = (uint64_t)(uintptr_t)test_index;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	uint64_t start = 0, want;
+	struct elf *e = NULL;
+
+	(void)state;
+	assert_int_equal(elf_open_fd(fd, 64u << 20, &e), 0);
+	want = elf_type(e) == ET_DYN ? fn - base : fn;
+	assert_int_equal(ehindex_find(e, want, &start), 0);
+	assert_int_equal(start, want);
+	assert_int_equal(ehindex_find(e, want + 9, &start), 0);
+	assert_int_equal(start, want);
+	assert_int_equal(ehindex_find(e, 0, &start), -ENOENT);
+	elf_free(e);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_greedy),
 		cmocka_unit_test(test_entry),
 		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

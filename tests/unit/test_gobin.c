@@ -143,6 +143,44 @@ static void thread_local_g(void **state)
 	}
 }
 
+/* Parts of a function at 0x1000 by the bytes of its frame, and its return instructions. */
+static void places_of_returns(void **state)
+{
+	static const struct {
+		uint16_t machine;
+		const char *what, *hex;
+		struct { uint32_t at; int32_t bytes; } parts[6];
+		int result;
+		uint32_t n, off[2];
+	} cases[] = {
+		/* jbe 15; push, sub; nop; add, pop; ret; nop; add, pop; ret; call of morestack */
+		{ EM_X86_64, "two returns, then the code that grows the stack",
+		  "493b6610760f" "554889e5" "5dc3" "905dc3" "9090" "9090e8", {
+			{ 0, 0 }, { 7, 8 }, { 11, 0 }, { 12, 8 }, { 14, 0 }, { 15, 8 } }, 0, 2, { 11, 14 } },
+		{ EM_X86_64, "that code is a part of its own", "493b6610" "7604" "55" "5dc3" "90" "e8", {
+			{ 0, 0 }, { 7, 8 }, { 8, 0 }, { 9, 8 }, { 10, 0 } }, 0, 1, { 8 } },
+		{ EM_X86_64, "something else without a frame", "493b6610" "7604" "55" "5dc3" "90" "90", {
+			{ 0, 0 }, { 7, 8 }, { 8, 0 }, { 9, 8 }, { 9, 0 } }, -EBADMSG, 1, { 8 } },
+		{ EM_AARCH64, "a return, then the code that grows the stack",
+		  "900b40f9" "ff6330eb" "69000054" "fe0f1ef8" "c0035fd6" "e0031faa", {
+			{ 0, 0 }, { 16, 32 }, { 16, 0 }, { 20, 0 } }, 0, 1, { 16 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint8_t code[64];
+		struct site_returns s = { .machine = cases[i].machine, .code = code, .entry = 0x1000 };
+		int r;
+
+		s.len = unhex(cases[i].hex, code);
+		r = site_choose(s.machine, code, s.len, &s.check);
+		for (size_t k = 0; r == 0 && k < ARRAY_SIZE(cases[i].parts) && (!k || cases[i].parts[k].at); k++)
+			r = site_returns_part(&s, s.entry + cases[i].parts[k].at, 0, cases[i].parts[k].bytes);
+		if (r != cases[i].result || s.n != cases[i].n || memcmp(s.off, cases[i].off, s.n * sizeof(s.off[0])))
+			fail_msg("%s: %d, %u returns, the first at %u", cases[i].what, r, s.n, s.off[0]);
+	}
+}
+
 /* A function at 0x1000 that calls 0x2000. */
 static void places_after_a_call(void **state)
 {
@@ -276,7 +314,7 @@ static void rows(void **state)
 		unsigned words = 0;
 
 		assert_int_equal(abi_assign(EM_X86_64, GOBIN_ABI_REGS, h[i].signature, &a), 0);
-		assert_true(gobin_rule_sets(h[i].rule) & (GOBIN_ALL | GOBIN_SERVING | GOBIN_RANGES));
+		assert_true(gobin_rule_sets(h[i].rule) & (GOBIN_ALL | GOBIN_SERVING | GOBIN_RANGES | GOBIN_TLS));
 		for (const char *p = h[i].args; *p; words++) {
 			unsigned len = (unsigned)strcspn(p, " ");
 
@@ -664,6 +702,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(places),
 		cmocka_unit_test(places_in_nothing),
+		cmocka_unit_test(places_of_returns),
 		cmocka_unit_test(places_after_a_call),
 		cmocka_unit_test(places_after_a_slice),
 		cmocka_unit_test(thread_local_g),

@@ -36,7 +36,6 @@ RECURSIONS = {
 # Functions that only tests use, and why the product keeps them.
 TEST_INTERFACES = {
     "ehframe_find": "user-space counterpart of the lookup that the BPF unwinder does in a table",
-    "gobin_analyse": "analysis in this process; the product runs it in a sandboxed worker",
     "agent_inst_check": "a subscription's options without an agent",
     "jitdump_lookup_mem": "input from memory",
     "json_line_reserves": "key names that no event may use, for the test of all descriptors",

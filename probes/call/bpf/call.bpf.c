@@ -8,7 +8,6 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
-#include "bpf/go_http2.bpf.h"
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_sock.bpf.h"
 #include "bpf/ring.bpf.h"
@@ -27,7 +26,6 @@
 const volatile __u32 call_n_ports = 0;		/* 0 = any */
 const volatile __u16 call_ports[CALL_PORTS] = { 0 };
 const volatile __u16 call_dns_port = 0;		/* beside 53 and 5353 */
-const volatile bool call_leave_go = false;	/* HTTP/2 of programs that gohttp2 watches */
 
 struct call_sock {
 	__u64 bytes[2];		/* by direction */
@@ -308,7 +306,7 @@ static __always_inline void op_bytes(const struct call_op *op, struct call_user_
 /* Does another probe show the calls of this connection? */
 static __always_inline bool is_left(const struct call_op *op)
 {
-	return call_leave_go && op->s->guess == CALL_GUESS_HTTP2 && is_go_http2(op->task->tgid);
+	return call_is_left(op->s->guess, op->task->tgid);
 }
 
 /* The first buffer. */
@@ -328,6 +326,7 @@ static __always_inline void tls_begin(const struct call_op *op, const void *from
 
 	s->class = CLASS_TLS;
 	s->tgid = 0;
+	call_tls_conn_get(s->cookie);
 	if (len >= sizeof(b) && !bpf_probe_read_user(b, sizeof(b), from) && tls_is_hello(b))
 		tls_hello(s->cookie, op->task->tgid, b);
 }

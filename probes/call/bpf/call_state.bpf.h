@@ -5,6 +5,7 @@
 #ifndef CALL_STATE_BPF_H
 #define CALL_STATE_BPF_H
 
+#include "bpf/go_http2.bpf.h"
 #include "bpf/kernel.h"
 #include "probes/call/call_wire.h"
 
@@ -16,6 +17,14 @@ UNIT_SHARED const volatile __u32 call_head = CALL_HEAD_BYTES;
 UNIT_SHARED const volatile __u32 call_kinds = ~0u;	/* bit CALL_GUESS_*: watched */
 /* Set by user space with the first order: until then the look-up is saved. */
 UNIT_SHARED volatile __u32 call_has_orders = 0;
+
+UNIT_SHARED const volatile bool call_leave_go = false;	/* HTTP/2 of programs that gohttp2 watches */
+
+/* Does another probe show the calls of a connection with this CALL_GUESS_*? */
+static __always_inline bool call_is_left(__u32 guess, __u32 tgid)
+{
+	return call_leave_go && guess == CALL_GUESS_HTTP2 && is_go_http2(tgid);
+}
 
 enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGNORED };
 
@@ -92,7 +101,7 @@ struct {
 	__type(value, struct call_tls_hello);
 } call_tls_hellos UNIT_SHARED SEC(".maps");
 
-/* Plain text of a connection. */
+/* Plain text of a connection. Made when its socket begins to carry TLS. */
 struct call_tls_conn {
 	__u64 bytes[2];		/* by direction */
 	__u32 left;		/* bytes that this turn may still keep */
@@ -111,5 +120,17 @@ struct {
 	__type(key, __u64);	/* cookie of the socket */
 	__type(value, struct call_tls_conn);
 } call_tls_conns UNIT_SHARED SEC(".maps");
+
+/* NULL: no room. */
+static __always_inline struct call_tls_conn *call_tls_conn_get(__u64 cookie)
+{
+	struct call_tls_conn *c = bpf_map_lookup_elem(&call_tls_conns, &cookie);
+	struct call_tls_conn none = { 0 };
+
+	if (c)
+		return c;
+	bpf_map_update_elem(&call_tls_conns, &cookie, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&call_tls_conns, &cookie);
+}
 
 #endif

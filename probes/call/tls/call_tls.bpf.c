@@ -7,10 +7,12 @@
  * was so before, and the random is the same still (libraries use the memory of an object again).
  *
  * A return belongs to the entry with the same stack pointer. Of nested calls (TLS inside TLS) the inner one counts.
+ * Go's connections lead to their descriptors.
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/task_file.bpf.h"
 #include "probes/call/call_wire.h"
 #include "probes/call/bpf/call_unit.bpf.h"
 #include "probes/call/bpf/call_state.bpf.h"
@@ -186,17 +188,6 @@ static __noinline int tls_find(struct call_tls_op *op)
 	return 1;
 }
 
-static __always_inline struct call_tls_conn *tls_conn_get(__u64 cookie)
-{
-	struct call_tls_conn *c = bpf_map_lookup_elem(&call_tls_conns, &cookie);
-	struct call_tls_conn none = { 0 };
-
-	if (c)
-		return c;
-	bpf_map_update_elem(&call_tls_conns, &cookie, &none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&call_tls_conns, &cookie);
-}
-
 static __always_inline void tls_turn(struct call_tls_conn *c, const struct call_tls_op *op)
 {
 	__u8 *order;
@@ -321,7 +312,7 @@ static __always_inline int tls_records(struct call_tls_op *op, struct call_tls_c
 
 static __always_inline int tls_bytes(struct call_tls_op *op)
 {
-	struct call_tls_conn *c = tls_conn_get(op->cookie);
+	struct call_tls_conn *c = call_tls_conn_get(op->cookie);
 	bool turn;
 
 	if (!c)
@@ -333,6 +324,8 @@ static __always_inline int tls_bytes(struct call_tls_op *op)
 	if (c->class == CLASS_IGNORED)
 		return 0;
 	if (c->class != CLASS_WATCHED && (!turn || !tls_guess(c, op)))
+		return 0;
+	if (op->source == CALL_SOURCE_GOTLS && call_is_left(c->guess, op->task->tgid))
 		return 0;
 	if (c->guess == CALL_GUESS_HTTP2 && tls_frames(op, c, turn))
 		return 0;
@@ -357,7 +350,7 @@ static __noinline int tls_operated(struct call_tls_op *op, __u64 random)
 		return 0;
 	if (random)
 		bpf_probe_read_user(&op->random, sizeof(op->random), (void *)(op->in.object + random - 1));
-	if (!tls_find(op)) {
+	if (op->source == CALL_SOURCE_GOTLS ? !op->cookie : !tls_find(op)) {
 		if (op->size)
 			tls_count(CALL_TLS_N_UNKNOWN);
 		return 0;
@@ -366,6 +359,18 @@ static __noinline int tls_operated(struct call_tls_op *op, __u64 random)
 		return 0;
 	tls_count(CALL_TLS_N_KNOWN);
 	return tls_bytes(op);
+}
+
+/* Without preemption where the kernel can do that. */
+static __always_inline int tls_operate(struct call_tls_op *op, __u64 random)
+{
+	if (bpf_preempt_disable) {
+		bpf_preempt_disable();
+		tls_operated(op, random);
+		bpf_preempt_enable();
+		return 0;
+	}
+	return tls_operated(op, random);
 }
 
 static __always_inline int tls_returned(struct bpf_user_regs *regs)
@@ -383,13 +388,261 @@ static __always_inline int tls_returned(struct bpf_user_regs *regs)
 	op.source = cookie >> CALL_TLS_LIB_SHIFT & 0xff;
 	if (!op.size && !op.in.cookie)
 		return 0;
-	if (bpf_preempt_disable) {
-		bpf_preempt_disable();
-		tls_operated(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
-		bpf_preempt_enable();
+	return tls_operate(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
+}
+
+/* ---- Go ---- */
+
+/*
+ * Stacks of goroutines move, so nothing is placed on them: each return instruction of Read and Write is a site. An
+ * entry is kept by goroutine, and a return belongs to it if the stack pointer has the same distance from the end of
+ * the stack. The connection's object leads to the descriptor, behind any wrappers, by the table of types of
+ * src/gobin. The address of a hit says where the program is loaded.
+ */
+#define GO_DEEP 4		/* connections inside of connections */
+
+/* Calling convention: cmd/compile/abi-internal.md of the Go sources. */
+#if defined(__TARGET_ARCH_x86)
+#define GO_ARG1(r) (r)->ax	/* also the first result */
+#define GO_ARG2(r) (r)->bx
+#define GO_ARG3(r) (r)->cx
+#define GO_REG_G(r) (r)->r14
+#define GO_IP(r) (r)->ip
+#define GO_RESTARTS(r) ((r)->flags & 0x41)	/* carry, zero */
+#elif defined(__TARGET_ARCH_arm64)
+#define GO_ARG1(r) (r)->regs[0]
+#define GO_ARG2(r) (r)->regs[1]
+#define GO_ARG3(r) (r)->regs[2]
+#define GO_REG_G(r) (r)->regs[28]
+#define GO_IP(r) (r)->pc
+#define GO_RESTARTS(r) (!((r)->pstate & 1ull << 29) || (r)->pstate & 1ull << 30)	/* carry, zero */
+#endif
+
+struct go_key {
+	__u64 g, tgid;
+};
+
+struct go_inside {
+	__u64 object, buffer;
+	__u64 stack_end, depth;	/* of the stack pointer below its end */
+	__u32 fn;		/* CALL_TLS_GO_READ, _WRITE; 0 = none */
+	__u32 on_stack;		/* the buffer moves with the stack */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct go_key);
+	__type(value, struct go_inside);
+} call_tls_go_insides SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);	/* number of the program */
+	__type(value, struct call_tls_go_program);
+} call_tls_go_programs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct call_tls_go_key);
+	__type(value, struct call_tls_go_type);
+} call_tls_go_types SEC(".maps");
+
+/* An interface: struct itab of runtime2.go, whose second word is the dynamic type, and the value. */
+struct go_iface {
+	__u64 itab, data;
+};
+#define GO_ITAB_TYPE 8
+
+/* The bounds of a goroutine's stack: the first members of g. */
+struct go_stack {
+	__u64 lo, hi;
+};
+
+static __always_inline __u64 go_user_word(__u64 addr)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_user(&word, sizeof(word), (void *)addr);
+	return word;
+}
+
+/* A connection on the way to its descriptor. */
+struct go_way {
+	__u64 object, type, bias;
+	__u64 module;
+	__u64 netfd;		/* the end of the way; 0 = not there yet */
+};
+
+static __always_inline const struct call_tls_go_type *go_type(const struct go_way *w, __u64 type)
+{
+	struct call_tls_go_key key = { .type = type - w->bias, .module = w->module };
+
+	return bpf_map_lookup_elem(&call_tls_go_types, &key);
+}
+
+static __always_inline bool go_through_iface(struct go_way *w, __u64 addr, bool maybe)
+{
+	struct go_iface c;
+	__u64 type;
+
+	if (bpf_probe_read_user(&c, sizeof(c), (void *)addr) || !c.itab || !c.data)
+		return false;
+	type = go_user_word(c.itab + GO_ITAB_TYPE);
+	if (maybe && !go_type(w, type))
+		return false;
+	w->type = type;
+	w->object = c.data;
+	return true;
+}
+
+static __always_inline bool go_through_pointer(struct go_way *w, const struct call_tls_go_type *t, __u32 way)
+{
+	__u64 to = t->direct ? w->object : go_user_word(w->object + t->off[way]);
+
+	if (!to)
+		return false;
+	w->object = to;
+	w->type = t->inner[way] + w->bias;
+	if (t->how[way] == CALL_TLS_GO_FD)
+		w->netfd = to;
+	return true;
+}
+
+/* To the connection inside, by the first way that is not nil. False: there is none. */
+static __noinline int go_step(struct go_way *w)
+{
+	const struct call_tls_go_type *t = w ? go_type(w, w->type) : NULL;
+
+	if (!w || !t)
 		return 0;
+#pragma unroll
+	for (__u32 i = 0; i < CALL_TLS_GO_WAYS; i++) {
+		__u8 how = t->how[i];
+
+		if (!how)
+			return 0;
+		if (how == CALL_TLS_GO_FD || how == CALL_TLS_GO_POINTER ?
+			    go_through_pointer(w, t, i) :
+			    go_through_iface(w, w->object + t->off[i], how == CALL_TLS_GO_MAYBE))
+			return 1;
 	}
-	return tls_operated(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
+	return 0;
+}
+
+/* Cookie of the socket behind the TLS connection at @conn, if it carries TLS that is watched; else 0. */
+static __always_inline __u64 go_socket(__u64 conn, __u32 number, __u64 bias)
+{
+	const struct call_tls_go_program *p = bpf_map_lookup_elem(&call_tls_go_programs, &number);
+	struct go_way w = { .bias = bias, .module = number };
+	struct sock *sk;
+	__s32 fd = -1;
+
+	if (!p || !go_through_iface(&w, conn + p->conn, false))
+		return 0;
+#pragma unroll
+	for (__u32 i = 0; i < GO_DEEP; i++)
+		if (!w.netfd && !go_step(&w))
+			return 0;
+	if (!w.netfd || bpf_probe_read_user(&fd, sizeof(fd), (void *)(w.netfd + p->sysfd)) || fd < 0)
+		return 0;
+	sk = task_file_sock(fd);
+	return sk ? BPF_CORE_READ(sk, __sk_common.skc_cookie.counter) : 0;
+}
+
+/* Bytes read or written. */
+struct go_done {
+	__u64 buffer, cookie;	/* of the socket; 0 = unknown */
+	__u32 size;
+};
+
+/* The socket of the connection at @object; it carries TLS that is watched. */
+static __always_inline __u64 go_tls_socket(const struct bpf_user_regs *regs, __u64 object, __u64 cookie)
+{
+	__u64 socket = go_socket(object, cookie >> CALL_TLS_GO_MODULE_SHIFT & 0xffff,
+				 GO_IP(regs) - (cookie >> CALL_TLS_GO_ADDR_SHIFT));
+
+	return bpf_map_lookup_elem(&call_tls_conns, &socket) ? socket : 0;
+}
+
+static __always_inline bool go_size_is_good(__s64 size)
+{
+	return size > 0 && size < 1 << 30;
+}
+
+/*
+ * True if it is an operation already: a write counts from its entry, since another goroutine may read the answer
+ * before it returns. The first one of a connection may begin with the handshake: its socket is known at the return.
+ */
+static __always_inline bool go_entered(const struct bpf_user_regs *regs, __u32 tgid, __u64 cookie,
+				       struct go_done *ret)
+{
+	struct go_key key = { .g = GO_REG_G(regs), .tgid = tgid };
+	struct go_inside in = { .object = GO_ARG1(regs), .buffer = GO_ARG2(regs), .fn = cookie & 0xff };
+	struct go_inside *last = bpf_map_lookup_elem(&call_tls_go_insides, &key);
+	struct go_stack stack;
+
+	if (last)
+		last->fn = 0;
+	if (GO_RESTARTS(regs) || bpf_probe_read_user(&stack, sizeof(stack), (void *)key.g))
+		return false;
+	if (in.fn == CALL_TLS_GO_WRITE) {
+		*ret = (struct go_done){ .buffer = in.buffer, .size = GO_ARG3(regs) };
+		ret->cookie = go_tls_socket(regs, in.object, cookie);
+		if (ret->cookie)
+			return go_size_is_good(GO_ARG3(regs));
+	}
+	in.stack_end = stack.hi;
+	in.depth = stack.hi - regs->sp;
+	in.on_stack = in.buffer >= stack.lo && in.buffer < stack.hi;
+	bpf_map_update_elem(&call_tls_go_insides, &key, &in, BPF_ANY);
+	return false;
+}
+
+/* False if nothing was read or written, or the entry was not kept. The connection is open until then. */
+static __always_inline bool go_returned(const struct bpf_user_regs *regs, __u32 tgid, __u64 cookie,
+					struct go_done *ret)
+{
+	struct go_key key = { .g = GO_REG_G(regs), .tgid = tgid };
+	struct go_inside *in = bpf_map_lookup_elem(&call_tls_go_insides, &key);
+	struct go_stack stack;
+
+	if (!in || in->fn + (CALL_TLS_GO_READ_END - CALL_TLS_GO_READ) != (cookie & 0xff) ||
+	    bpf_probe_read_user(&stack, sizeof(stack), (void *)key.g) || stack.hi - regs->sp != in->depth)
+		return false;
+	in->fn = 0;
+	if (!go_size_is_good(GO_ARG1(regs)))
+		return false;
+	ret->buffer = in->buffer + (in->on_stack ? stack.hi - in->stack_end : 0);
+	ret->size = GO_ARG1(regs);
+	ret->cookie = go_tls_socket(regs, in->object, cookie);
+	return true;
+}
+
+/* An entry of crypto/tls, or a return. */
+static __always_inline int go_hit(struct bpf_user_regs *regs)
+{
+	struct call_tls_op op = { .task = bpf_get_current_task_btf(), .source = CALL_SOURCE_GOTLS };
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u32 fn = cookie & 0xff;
+	struct go_done done;
+	bool entry = fn == CALL_TLS_GO_READ || fn == CALL_TLS_GO_WRITE;
+
+	if (entry && !select_task_of(op.task->tgid))
+		return 0;
+	if (!(entry ? go_entered(regs, op.task->tgid, cookie, &done) :
+		      go_returned(regs, op.task->tgid, cookie, &done)))
+		return 0;
+	op.in.buffer = done.buffer;
+	op.cookie = done.cookie;
+	op.size = done.size;
+	op.by = CALL_TLS_BY_DESCRIPTOR;
+	op.dir = fn == CALL_TLS_GO_WRITE || fn == CALL_TLS_GO_WRITE_END ? CALL_TX : CALL_RX;
+	return tls_operate(&op, 0);
 }
 
 SEC("uprobe.multi")
@@ -414,4 +667,16 @@ SEC("uretprobe")
 int call_tls_return_single(struct bpf_user_regs *regs)
 {
 	return tls_returned(regs);
+}
+
+SEC("uprobe.multi")
+int call_gotls_multi(struct bpf_user_regs *regs)
+{
+	return go_hit(regs);
+}
+
+SEC("uprobe")
+int call_gotls_single(struct bpf_user_regs *regs)
+{
+	return go_hit(regs);
 }

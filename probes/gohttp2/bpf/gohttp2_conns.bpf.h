@@ -13,7 +13,7 @@
 #ifndef GOHTTP2_CONNS_BPF_H
 #define GOHTTP2_CONNS_BPF_H
 
-#include "probes/gohttp2/bpf/gohttp2_file.bpf.h"
+#include "bpf/task_file.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -21,8 +21,7 @@
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct socket___gohttp2 {
-	struct file___gohttp2 *file;
-	struct sock *sk;
+	struct file___fd *file;
 };
 
 struct sock___gohttp2 {
@@ -192,17 +191,6 @@ static __always_inline int conn_fd(struct gohttp2_scratch *s, struct gohttp2_lay
 	return fd;
 }
 
-static __always_inline struct sock *task_sock(__u32 fd)
-{
-	struct file___gohttp2 *file = file_of_fd(fd);
-	struct socket___gohttp2 *socket;
-
-	if (!file || !file_is(file, S_IFSOCK))
-		return NULL;
-	socket = BPF_CORE_READ(file, private_data);
-	return BPF_CORE_READ(socket, sk);
-}
-
 /* Converts IPv4-mapped IPv6 to IPv4, as everywhere in sonde. */
 static __always_inline void unmap(struct gohttp2_frame_rec *r)
 {
@@ -292,7 +280,7 @@ static __always_inline const struct sock *take_conn(struct gohttp2_scratch *s, s
 	r->fd = conn_fd(s, l, conn);
 	if (r->fd < 0)
 		return NULL;
-	sk = task_sock(r->fd);
+	sk = task_file_sock(r->fd);
 	if (!sk) {
 		MISS(not_socket);
 		return NULL;

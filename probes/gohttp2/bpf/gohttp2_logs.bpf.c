@@ -5,7 +5,7 @@
  */
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_go.bpf.h"
-#include "probes/gohttp2/bpf/gohttp2_file.bpf.h"
+#include "bpf/task_file.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -67,12 +67,12 @@ struct {
 
 static __always_inline bool is_log(__u32 fd)
 {
-	struct file___gohttp2 *file;
+	struct file___fd *file;
 
 	if (fd == 1 || fd == 2)
 		return true;
-	file = file_of_fd(fd);
-	return file && file_is(file, S_IFREG);
+	file = task_file_at(fd);
+	return file && task_file_is(file, S_IFREG);
 }
 
 static __always_inline int send_log(struct log_scratch *s, const struct pt_regs *regs, __u32 written)

@@ -72,7 +72,7 @@ static __always_inline struct sock *plain_sock(const struct gohttp2_layout *l, c
 	netfd = word_at(c->data, t->off[0]);
 	if (!netfd || read_user(&fd, sizeof(fd), netfd + l->sysfd) || fd < 0)
 		return NULL;
-	sk = task_sock(fd);
+	sk = task_file_sock(fd);
 	if (!sk || BPF_CORE_READ((struct sock___range *)sk, sk_protocol) != IPPROTO_TCP ||
 	    BPF_CORE_READ((struct tcp_sock___range *)sk, inet_conn.icsk_ulp_ops))
 		return NULL;

@@ -53,13 +53,16 @@ static const struct opt rpc_opts[] = {
 	OPT_ROW(rpc_conf, summary, "summary", 'c', OPT_BOOL, NULL, "a table by method at the end"),
 	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "methods by calls, live (see sonde top)"),
 	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --top (default 1s)"),
-	OPT_ROW(rpc_conf, show, "show", 0, OPT_STRV, "LIST", "query, literals, raw-path, both-sides, inferred, queue",
+	OPT_ROW(rpc_conf, show, "show", 0, OPT_STRV, "LIST",
+		"query, literals, raw-path, both-sides, inferred, queue, logs",
 		.more = "query: values of query strings; literals: statements as they were sent; both may be "
 			"secrets; raw-path: -c and --top count calls by whole paths, ids in them included; "
 			"both-sides: -o otlp has spans of databases also from the server's side; inferred: the "
 			"only incoming call of the process that contains an outgoing one is its parent "
 			"(rpc.link=inferred), which need not be so; queue: how long a message waited in its socket "
-			"to be read (rpc.queue); separated by commas, may repeat"),
+			"to be read (rpc.queue); logs: the lines that goroutines of Go programs wrote to standard "
+			"output, standard error and files while they served the call; separated by commas, may "
+			"repeat"),
 	OPT_END,
 };
 
@@ -78,7 +81,8 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 
 /* ---- --show ---- */
 
-enum show { SHOW_QUERY, SHOW_LITERALS, SHOW_RAW_PATH, SHOW_BOTH_SIDES, SHOW_INFERRED, SHOW_QUEUE, SHOW__MAX };
+enum show { SHOW_QUERY, SHOW_LITERALS, SHOW_RAW_PATH, SHOW_BOTH_SIDES, SHOW_INFERRED, SHOW_QUEUE, SHOW_LOGS,
+	    SHOW__MAX };
 
 static const char *const show_names[] = {
 	[SHOW_QUERY] = "query",
@@ -87,6 +91,7 @@ static const char *const show_names[] = {
 	[SHOW_BOTH_SIDES] = "both-sides",
 	[SHOW_INFERRED] = "inferred",
 	[SHOW_QUEUE] = "queue",
+	[SHOW_LOGS] = "logs",
 };
 _Static_assert(ARRAY_SIZE(show_names) == SHOW__MAX, "a name per word");
 
@@ -99,6 +104,7 @@ static void take_show(struct rpc_conf *c, enum show what)
 	case SHOW_BOTH_SIDES: c->run.both_sides = true; break;
 	case SHOW_INFERRED: c->run.reveal |= DECODE_REVEAL_INFERRED; break;
 	case SHOW_QUEUE: c->call.queue = true; break;
+	case SHOW_LOGS: c->gohttp2.logs = true; break;
 	case SHOW__MAX: break;
 	}
 }
@@ -113,8 +119,8 @@ static int unknown_show(const char *word, size_t len, struct err *err)
 		str_near_offer(&near, show_names[i]);
 	if (near.best)
 		return err_set(err, -EINVAL, "--show %s: did you mean %s?", typed, near.best);
-	return err_set(err, -EINVAL, "--show %s: expected query, literals, raw-path, both-sides, inferred or "
-		       "queue", typed);
+	return err_set(err, -EINVAL, "--show %s: expected query, literals, raw-path, both-sides, inferred, "
+		       "queue or logs", typed);
 }
 
 static int take_shows(struct rpc_conf *c, struct err *err)
@@ -310,8 +316,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		.filter_text = words,
 	};
 
-	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
-	c->gohttp2.command = w->command.len ? w->command.items[0] : NULL;
+	c->gohttp2.command = c->call.command = w->command.len ? w->command.items[0] : NULL;
+	c->call.prefetch = c->gohttp2.prefetch;
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
 		log_error("%s", err.msg);
 		return cmd_exit_status(err.code);
@@ -321,6 +327,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		log_error("%s", err.msg);
 		return CMD_USAGE;
 	}
+	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	add_probes(c, sources, &spec, probes);
 	if (c->run.explain_filter) {
 		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel, other fields in user "
@@ -464,7 +471,7 @@ static const struct cmd_example rpc_examples[] = {
 	{ "sonde rpc -c --json --duration 10s", "the same once, for programs" },
 	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
 	{ "sonde rpc --payload 64 rpc.payload contains error", "and the first bytes of DATA frames with that word" },
-	{ "sonde rpc --logs rpc.error", "failed calls, each with the log lines that it wrote" },
+	{ "sonde rpc --show logs rpc.error", "failed calls, each with the log lines that it wrote" },
 	{ "sonde rpc -o otlp:http://127.0.0.1:4318", "as traces to an OpenTelemetry collector" },
 	{ "sonde rpc 'evt.type in (rpc.open, rpc.progress, rpc.call)'", "long streams from their beginning" },
 	{ "sonde rpc -c --source http --show raw-path", "by whole paths, ids in them included" },
@@ -483,8 +490,9 @@ const struct cmd cmd_rpc = {
 	       "There are two sources. With --source socket or a protocol the bytes at sockets of programs in "
 	       "any language are read in the kernel (Linux 6.3): HTTP, FastCGI, PostgreSQL, MySQL, Cassandra, "
 	       "MongoDB, Redis, memcached, Kafka, AMQP, NATS and DNS; over TLS "
-	       "where the program uses OpenSSL or GnuTLS as a shared library. A call is shown only when request "
-	       "and response of one protocol were parsed on the connection. "
+	       "where the program uses OpenSSL or GnuTLS, as a shared library or, not stripped, inside of it, or "
+	       "Go's crypto/tls; --tls-at says where the functions of a stripped program are. A call is shown only "
+	       "when request and response of one protocol were parsed on the connection. "
 	       "gRPC and HTTP/2 are seen inside Go programs, with and without TLS. Query strings show their keys, "
 	       "statements their text without literals, unless --show query or --show literals asks for them; "
 	       "messages of authentication are never shown.\n\n"

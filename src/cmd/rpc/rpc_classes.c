@@ -40,7 +40,6 @@ enum why {
 	WHY_OUTSIDE,
 	WHY_UNCLASSIFIED,
 	WHY_TLS_UNKNOWN,
-	WHY_TLS_STATIC,
 	WHY_TLS_STRIPPED,
 	WHY_TLS_BORING,
 	WHY_TLS_NSS,
@@ -59,9 +58,8 @@ static const char *const why_names[] = {
 	[WHY_OUTSIDE] = "not part of a whole call",
 	[WHY_UNCLASSIFIED] = "unclassified",
 	[WHY_TLS_UNKNOWN] = "unknown TLS library",
-	[WHY_TLS_STATIC] = "static OpenSSL",
-	[WHY_TLS_STRIPPED] = "stripped static OpenSSL",
-	[WHY_TLS_BORING] = "static BoringSSL",
+	[WHY_TLS_STRIPPED] = "stripped static OpenSSL: --tls-at names its functions",
+	[WHY_TLS_BORING] = "stripped static BoringSSL: --tls-at names its functions",
 	[WHY_TLS_NSS] = "NSS",
 	[WHY_TLS_JAVA] = "JSSE (Java)",
 	[WHY_TLS_GO] = "crypto/tls (Go)",
@@ -268,8 +266,7 @@ int rpc_classes_add_host(struct rpc_classes *c, const struct rpc_sockets *before
 static enum why why_of_tls(const struct rpc_classes *c, const struct watched *conn)
 {
 	switch (c->program.tls) {
-	case RPC_PROGRAM_TLS_SHARED: return conn->old || conn->midstream ? WHY_MIDSTREAM : WHY_UNCLASSIFIED;
-	case RPC_PROGRAM_TLS_STATIC: return WHY_TLS_STATIC;
+	case RPC_PROGRAM_TLS_WATCHED: return conn->old || conn->midstream ? WHY_MIDSTREAM : WHY_UNCLASSIFIED;
 	case RPC_PROGRAM_TLS_STRIPPED: return WHY_TLS_STRIPPED;
 	case RPC_PROGRAM_TLS_BORING: return WHY_TLS_BORING;
 	case RPC_PROGRAM_TLS_NSS: return WHY_TLS_NSS;

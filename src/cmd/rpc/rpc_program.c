@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Libraries are known by the names of mapped files; what is linked into the program by strings that every build of
- * the library has in its read-only data, and by symbols.
+ * the library has in its read-only data. Whether its functions are found is asked of the probe.
  */
 #include "cmd/rpc/rpc_program.h"
 
@@ -17,15 +17,13 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/units.h"
-#include "elf/elf.h"
-#include "elf/symfind.h"
+#include "probes/call/tls/call_tls_find.h"
 #include "worker/worker.h"
 
 DEFINE_CLEANUP(DIR *, closedir)
 
 #define CHUNK_BYTES (1u << 20)
 #define FILE_BYTES (1024u << 20) /* more of a program is not read */
-#define ELF_BYTES (256u << 20)
 #define CPU_SECONDS 20
 #define TIMEOUT_NS (20ull * NS_PER_S)
 
@@ -48,7 +46,6 @@ _Static_assert(ARRAY_SIZE(marks) == MARK__MAX, "a text per mark");
 
 struct inside {
 	uint8_t has[MARK__MAX];
-	uint8_t named; /* functions of OpenSSL have names */
 };
 
 /* The file in overlapping pieces, so that no mark is cut. */
@@ -70,33 +67,22 @@ static void find_marks(int fd, struct inside *ret)
 	}
 }
 
-static bool has_names(int fd)
-{
-	static const char *const names[] = { "SSL_read", "SSL_write" };
-	uint64_t addrs[ARRAY_SIZE(names)];
-	struct elf *e = NULL;
-	bool named = lseek(fd, 0, SEEK_SET) == 0 && elf_open_fd(fd, ELF_BYTES, &e) == 0 &&
-		     symfind_functions(e, names, ARRAY_SIZE(names), addrs) > 0;
-
-	elf_free(e);
-	return named;
-}
-
 static int work(_unused_ void *ctx, int in_fd, int out_fd)
 {
 	struct inside in = { 0 };
 
 	find_marks(in_fd, &in);
-	in.named = in.has[MARK_OPENSSL] && has_names(in_fd);
 	return write(out_fd, &in, sizeof(in)) != sizeof(in);
 }
 WORKER_PLAIN(work);
 
-static void look_inside(uint32_t pid, struct inside *ret)
+/* *ret_watched: the program's own copy of a library has functions that are watched. */
+static void look_inside(uint32_t pid, struct inside *ret, bool *ret_watched)
 {
 	const struct worker_opts o = { .name = "sonde program",
 				       .cpu_seconds = CPU_SECONDS,
 				       .memory_bytes = 512u << 20 };
+	_cleanup_free_ struct call_tls_found *found = malloc(sizeof(*found));
 	_cleanup_close_ int fd = -1;
 	struct inside in = { 0 };
 	struct err err = { 0 };
@@ -106,6 +92,7 @@ static void look_inside(uint32_t pid, struct inside *ret)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && worker_call(&o, work, NULL, fd, &in, sizeof(in), TIMEOUT_NS, &err) == sizeof(in))
 		*ret = in;
+	*ret_watched = fd >= 0 && found && call_tls_find(fd, NULL, found, &err) >= 0;
 }
 
 /* ---- around it ---- */
@@ -159,13 +146,13 @@ static bool has_ring(uint32_t pid)
 static enum rpc_program_tls tls_of(const struct inside *in, unsigned libs)
 {
 	if (in->has[MARK_OPENSSL] && !in->has[MARK_BORING])
-		return in->named ? RPC_PROGRAM_TLS_STATIC : RPC_PROGRAM_TLS_STRIPPED;
+		return RPC_PROGRAM_TLS_STRIPPED;
 	if (in->has[MARK_BORING])
 		return RPC_PROGRAM_TLS_BORING;
 	if (libs & 1u << LIBRARY_JAVA)
 		return RPC_PROGRAM_TLS_JAVA;
 	if (libs & (1u << LIBRARY_OPENSSL | 1u << LIBRARY_GNUTLS))
-		return RPC_PROGRAM_TLS_SHARED;
+		return RPC_PROGRAM_TLS_WATCHED;
 	if (libs & 1u << LIBRARY_NSS)
 		return RPC_PROGRAM_TLS_NSS;
 	if (in->has[MARK_GO_TLS])
@@ -176,8 +163,9 @@ static enum rpc_program_tls tls_of(const struct inside *in, unsigned libs)
 void rpc_program_look(uint32_t pid, struct rpc_program *ret)
 {
 	struct inside in = { 0 };
+	bool watched = false;
 
-	look_inside(pid, &in);
-	ret->tls = tls_of(&in, mapped(pid));
+	look_inside(pid, &in, &watched);
+	ret->tls = watched ? RPC_PROGRAM_TLS_WATCHED : tls_of(&in, mapped(pid));
 	ret->io_uring = has_ring(pid);
 }

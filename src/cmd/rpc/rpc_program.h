@@ -11,13 +11,12 @@
 /* The TLS library of a process. */
 enum rpc_program_tls {
 	RPC_PROGRAM_TLS_UNKNOWN,
-	RPC_PROGRAM_TLS_SHARED,	  /* OpenSSL or GnuTLS as a shared library: watched */
-	RPC_PROGRAM_TLS_STATIC,	  /* OpenSSL inside the program, with symbols */
-	RPC_PROGRAM_TLS_STRIPPED, /* the same without */
-	RPC_PROGRAM_TLS_BORING,	  /* BoringSSL inside the program */
+	RPC_PROGRAM_TLS_WATCHED,  /* a shared library, a static copy with symbols, Go's */
+	RPC_PROGRAM_TLS_STRIPPED, /* OpenSSL inside the program, without symbols */
+	RPC_PROGRAM_TLS_BORING,	  /* BoringSSL, the same */
 	RPC_PROGRAM_TLS_NSS,
 	RPC_PROGRAM_TLS_JAVA,
-	RPC_PROGRAM_TLS_GO,
+	RPC_PROGRAM_TLS_GO,	  /* whose functions were not found */
 	RPC_PROGRAM_TLS_RUSTLS,
 	RPC_PROGRAM_TLS__MAX,
 };

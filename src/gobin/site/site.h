@@ -36,6 +36,19 @@ int site_after_call(uint16_t machine, const uint8_t *code, size_t len, uint64_t 
 int site_after_slice(uint16_t machine, const uint8_t *code, size_t len, uint64_t addr, uint64_t callee,
 		     struct site *ret);
 
+/* All return instructions of a function, found while gopclntab_sp() walks its parts with site_returns_part(). */
+struct site_returns {
+	uint16_t machine;
+	const uint8_t *code;		/* the function, @len bytes at @entry */
+	size_t len;
+	uint64_t entry;
+	struct site check;		/* of site_choose() */
+	uint32_t n, off[GOBIN_RETURNS_MAX]; /* found so far, from the entry */
+};
+
+/* A gopclntab_sp_fn; @ctx: struct site_returns. -EBADMSG if the part is neither a return nor without a frame. */
+int site_returns_part(void *ctx, uint64_t start, uint64_t end, int32_t bytes);
+
 /* @code: the function's first @len bytes. 0; -EBADMSG if they cannot be the start of a function. */
 int site_choose(uint16_t machine, const uint8_t *code, size_t len, struct site *ret);
 int site_x86(const uint8_t *code, size_t len, struct site *ret);

@@ -216,6 +216,11 @@ def conns(suite):
     return Tree(suite).build(os.path.join(HERE, "conns"), os.path.join(folder(), f"conns-{suite}"))
 
 
+def tls(suite, variant):
+    """Path of the test program that speaks HTTP/1 over TLS."""
+    return Tree(suite).build(os.path.join(HERE, "tls"), os.path.join(folder(), f"tls-{suite}-{variant}"), variant)
+
+
 def _shared(suite, name, variant, build):
     out = os.path.join(folder(), f"{name}-{suite}.so")
     if not build and not os.path.exists(out):
@@ -240,6 +245,7 @@ def prepare():
         calls(suite, variant)
     for suite in SUITES:
         conns(suite)
+        tls(suite, "stripped" if suite == "bookworm" else "stripped-pie")
         for name in (*PROGRAMS, *ETCD):
             program(suite, name)
 
