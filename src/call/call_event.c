@@ -447,7 +447,7 @@ static const struct field call_fields[] = {
 	ROW(frame_bytes, "rpc.frame_bytes", FIELD_UINT, "bytes of that frame", .flags = FIELD_OPTIONAL),
 	ROW(frame_sent, "rpc.frame_sent", FIELD_BOOL, "this side sent it", .flags = FIELD_OPTIONAL),
 	TEXT("rpc.logs", CALL_EVENT_TEXT_LOGS,
-	     "lines that its goroutines wrote to logs while it was served (--show logs)"),
+	     "lines that its goroutines wrote to logs while it was served (--logs)"),
 	TEXT("rpc.log", CALL_EVENT_TEXT_LOG, "what one of them wrote at once"),
 	ROW(log_bytes, "rpc.log_bytes", FIELD_UINT, "bytes written to logs, shown or not", .flags = FIELD_OPTIONAL),
 	ROW(opened_ns, "rpc.opened", FIELD_NS, "time of the request since boot", .flags = FIELD_OPTIONAL),

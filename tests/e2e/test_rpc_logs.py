@@ -90,7 +90,7 @@ def lines_of(lines, writers):
 def test_each_call_has_its_lines(sonde, chain, suite, workers, must, may):
     """No line under another call, none missing of goroutines that are known to serve it."""
     program = chain(suite, workers)
-    one = sonde("rpc", "--show", "logs", "--header", "x-call", "--json", "-p", str(program.pid))
+    one = sonde("rpc", "--logs", "--header", "x-call", "--json", "-p", str(program.pid))
     lines = program.run()
     one.wait_for(is_front, CALLS, timeout=40)
     one.finish()
@@ -106,7 +106,7 @@ def test_each_call_has_its_lines(sonde, chain, suite, workers, must, may):
 def test_lines_of_text(sonde, chain):
     """Below the line of their call; each write is an event as well, if asked for."""
     program = chain(NEWEST)
-    one = sonde("rpc", "--show", "logs", "-p", str(program.pid),
+    one = sonde("rpc", "--logs", "-p", str(program.pid),
                 "evt.type in (rpc.call, rpc.log) and rpc.path=/shop.Front/Buy and rpc.side=server")
     program.run()
     one.finish()

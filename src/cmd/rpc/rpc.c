@@ -53,16 +53,13 @@ static const struct opt rpc_opts[] = {
 	OPT_ROW(rpc_conf, summary, "summary", 'c', OPT_BOOL, NULL, "a table by method at the end"),
 	OPT_ROW(rpc_conf, top, "top", 0, OPT_BOOL, NULL, "methods by calls, live (see sonde top)"),
 	OPT_ROW(rpc_conf, interval_ns, "interval", 0, OPT_DURATION, "TIME", "interval of --top (default 1s)"),
-	OPT_ROW(rpc_conf, show, "show", 0, OPT_STRV, "LIST",
-		"query, literals, raw-path, both-sides, inferred, queue, logs",
+	OPT_ROW(rpc_conf, show, "show", 0, OPT_STRV, "LIST", "query, literals, raw-path, both-sides, inferred, queue",
 		.more = "query: values of query strings; literals: statements as they were sent; both may be "
 			"secrets; raw-path: -c and --top count calls by whole paths, ids in them included; "
 			"both-sides: -o otlp has spans of databases also from the server's side; inferred: the "
 			"only incoming call of the process that contains an outgoing one is its parent "
 			"(rpc.link=inferred), which need not be so; queue: how long a message waited in its socket "
-			"to be read (rpc.queue); logs: the lines that goroutines of Go programs wrote to standard "
-			"output, standard error and files while they served the call; separated by commas, may "
-			"repeat"),
+			"to be read (rpc.queue); separated by commas, may repeat"),
 	OPT_END,
 };
 
@@ -81,8 +78,7 @@ static size_t rpc_sets(void *conf, struct opt_set *ret_sets)
 
 /* ---- --show ---- */
 
-enum show { SHOW_QUERY, SHOW_LITERALS, SHOW_RAW_PATH, SHOW_BOTH_SIDES, SHOW_INFERRED, SHOW_QUEUE, SHOW_LOGS,
-	    SHOW__MAX };
+enum show { SHOW_QUERY, SHOW_LITERALS, SHOW_RAW_PATH, SHOW_BOTH_SIDES, SHOW_INFERRED, SHOW_QUEUE, SHOW__MAX };
 
 static const char *const show_names[] = {
 	[SHOW_QUERY] = "query",
@@ -91,7 +87,6 @@ static const char *const show_names[] = {
 	[SHOW_BOTH_SIDES] = "both-sides",
 	[SHOW_INFERRED] = "inferred",
 	[SHOW_QUEUE] = "queue",
-	[SHOW_LOGS] = "logs",
 };
 _Static_assert(ARRAY_SIZE(show_names) == SHOW__MAX, "a name per word");
 
@@ -104,7 +99,6 @@ static void take_show(struct rpc_conf *c, enum show what)
 	case SHOW_BOTH_SIDES: c->run.both_sides = true; break;
 	case SHOW_INFERRED: c->run.reveal |= DECODE_REVEAL_INFERRED; break;
 	case SHOW_QUEUE: c->call.queue = true; break;
-	case SHOW_LOGS: c->gohttp2.logs = true; break;
 	case SHOW__MAX: break;
 	}
 }
@@ -119,8 +113,8 @@ static int unknown_show(const char *word, size_t len, struct err *err)
 		str_near_offer(&near, show_names[i]);
 	if (near.best)
 		return err_set(err, -EINVAL, "--show %s: did you mean %s?", typed, near.best);
-	return err_set(err, -EINVAL, "--show %s: expected query, literals, raw-path, both-sides, inferred, "
-		       "queue or logs", typed);
+	return err_set(err, -EINVAL, "--show %s: expected query, literals, raw-path, both-sides, inferred or "
+		       "queue", typed);
 }
 
 static int take_shows(struct rpc_conf *c, struct err *err)
@@ -316,6 +310,7 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		.filter_text = words,
 	};
 
+	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	c->gohttp2.command = c->call.command = w->command.len ? w->command.items[0] : NULL;
 	c->call.prefetch = c->gohttp2.prefetch;
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
@@ -327,7 +322,6 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 		log_error("%s", err.msg);
 		return CMD_USAGE;
 	}
-	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	add_probes(c, sources, &spec, probes);
 	if (c->run.explain_filter) {
 		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel, other fields in user "
@@ -471,7 +465,7 @@ static const struct cmd_example rpc_examples[] = {
 	{ "sonde rpc -c --json --duration 10s", "the same once, for programs" },
 	{ "sonde rpc --probes data --header x-request-id", "with bytes sent and received, and one more header" },
 	{ "sonde rpc --payload 64 rpc.payload contains error", "and the first bytes of DATA frames with that word" },
-	{ "sonde rpc --show logs rpc.error", "failed calls, each with the log lines that it wrote" },
+	{ "sonde rpc --logs rpc.error", "failed calls, each with the log lines that it wrote" },
 	{ "sonde rpc -o otlp:http://127.0.0.1:4318", "as traces to an OpenTelemetry collector" },
 	{ "sonde rpc 'evt.type in (rpc.open, rpc.progress, rpc.call)'", "long streams from their beginning" },
 	{ "sonde rpc -c --source http --show raw-path", "by whole paths, ids in them included" },
