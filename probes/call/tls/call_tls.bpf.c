@@ -623,26 +623,31 @@ static __always_inline bool go_returned(const struct bpf_user_regs *regs, __u32 
 	return true;
 }
 
-/* An entry of crypto/tls, or a return. */
+/* An entry of crypto/tls, or a return: is it an operation? In a frame of its own, beside those of tls_operated(). */
+static __noinline int go_op(struct call_tls_op *op, struct bpf_user_regs *regs)
+{
+	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u32 fn = cookie & 0xff, tgid = op->task->tgid;
+	struct go_done done = { 0 };
+	bool entry = fn == CALL_TLS_GO_READ || fn == CALL_TLS_GO_WRITE;
+
+	if (entry && !select_task_of(tgid))
+		return 0;
+	if (!(entry ? go_entered(regs, tgid, cookie, &done) : go_returned(regs, tgid, cookie, &done)))
+		return 0;
+	op->in.buffer = done.buffer;
+	op->cookie = done.cookie;
+	op->size = done.size;
+	op->by = CALL_TLS_BY_DESCRIPTOR;
+	op->dir = fn == CALL_TLS_GO_WRITE || fn == CALL_TLS_GO_WRITE_END ? CALL_TX : CALL_RX;
+	return 1;
+}
+
 static __always_inline int go_hit(struct bpf_user_regs *regs)
 {
 	struct call_tls_op op = { .task = bpf_get_current_task_btf(), .source = CALL_SOURCE_GOTLS };
-	__u64 cookie = bpf_get_attach_cookie(regs);
-	__u32 fn = cookie & 0xff;
-	struct go_done done;
-	bool entry = fn == CALL_TLS_GO_READ || fn == CALL_TLS_GO_WRITE;
 
-	if (entry && !select_task_of(op.task->tgid))
-		return 0;
-	if (!(entry ? go_entered(regs, op.task->tgid, cookie, &done) :
-		      go_returned(regs, op.task->tgid, cookie, &done)))
-		return 0;
-	op.in.buffer = done.buffer;
-	op.cookie = done.cookie;
-	op.size = done.size;
-	op.by = CALL_TLS_BY_DESCRIPTOR;
-	op.dir = fn == CALL_TLS_GO_WRITE || fn == CALL_TLS_GO_WRITE_END ? CALL_TX : CALL_RX;
-	return tls_operate(&op, 0);
+	return go_op(&op, regs) ? tls_operate(&op, 0) : 0;
 }
 
 SEC("uprobe.multi")
