@@ -344,12 +344,25 @@ static __always_inline __u32 tls_size(const struct call_tls_inside *in, int resu
 	return done < 1u << 30 ? done : 0;
 }
 
-static __noinline int tls_operated(struct call_tls_op *op, __u64 random)
+/* The client random of the object, 0 if unknown. @cookie: of the site. */
+static __always_inline void tls_random(struct call_tls_op *op, __u64 cookie)
+{
+	__u64 random = cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff, pointer = cookie >> CALL_TLS_POINTER_SHIFT & 0xffff;
+	__u64 from = op->in.object;
+
+	if (!random)
+		return;
+	if (pointer && bpf_probe_read_user(&from, sizeof(from), (void *)(from + pointer - 1)))
+		return;
+	bpf_probe_read_user(&op->random, sizeof(op->random), (void *)(from + random - 1));
+}
+
+/* @cookie: of the site of a C library. */
+static __noinline int tls_operated(struct call_tls_op *op, __u64 cookie)
 {
 	if (!op)
 		return 0;
-	if (random)
-		bpf_probe_read_user(&op->random, sizeof(op->random), (void *)(op->in.object + random - 1));
+	tls_random(op, cookie);
 	if (op->source == CALL_SOURCE_GOTLS ? !op->cookie : !tls_find(op)) {
 		if (op->size)
 			tls_count(CALL_TLS_N_UNKNOWN);
@@ -362,15 +375,15 @@ static __noinline int tls_operated(struct call_tls_op *op, __u64 random)
 }
 
 /* Without preemption where the kernel can do that. */
-static __always_inline int tls_operate(struct call_tls_op *op, __u64 random)
+static __always_inline int tls_operate(struct call_tls_op *op, __u64 cookie)
 {
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		tls_operated(op, random);
+		tls_operated(op, cookie);
 		bpf_preempt_enable();
 		return 0;
 	}
-	return tls_operated(op, random);
+	return tls_operated(op, cookie);
 }
 
 static __always_inline int tls_returned(struct bpf_user_regs *regs)
@@ -388,7 +401,7 @@ static __always_inline int tls_returned(struct bpf_user_regs *regs)
 	op.source = cookie >> CALL_TLS_LIB_SHIFT & 0xff;
 	if (!op.size && !op.in.cookie)
 		return 0;
-	return tls_operate(&op, cookie >> CALL_TLS_RANDOM_SHIFT & 0xffff);
+	return tls_operate(&op, cookie);
 }
 
 /* ---- Go ---- */

@@ -85,7 +85,7 @@ static uint64_t cookie_of(const struct call_tls_found *f, uint32_t number, size_
 	if (f->library == CALL_SOURCE_GOTLS)
 		return site | (uint64_t)number << CALL_TLS_GO_MODULE_SHIFT |
 		       (uint64_t)f->sites[i].addr << CALL_TLS_GO_ADDR_SHIFT;
-	return site | (uint64_t)f->random << CALL_TLS_RANDOM_SHIFT;
+	return site | (uint64_t)f->random << CALL_TLS_RANDOM_SHIFT | (uint64_t)f->pointer << CALL_TLS_POINTER_SHIFT;
 }
 
 /* All sites by one link. */

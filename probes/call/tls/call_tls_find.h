@@ -26,6 +26,7 @@ struct call_tls_found {
 	uint32_t n;
 	uint32_t library;	/* CALL_SOURCE_* */
 	uint32_t random;	/* offset of the client random + 1; 0 = unknown */
+	uint32_t pointer;	/* offset of a pointer that leads to it + 1; 0 = it is in the object itself */
 	uint32_t n_types;	/* Go */
 	struct call_tls_site sites[CALL_TLS_SITES_MAX];
 	struct call_tls_go_program program;

@@ -22,6 +22,7 @@
 /* The rest of the cookie: offsets in the object, + 1; 0 = unknown. */
 #define CALL_TLS_LIB_SHIFT 8	/* 8 bits: CALL_SOURCE_* */
 #define CALL_TLS_RANDOM_SHIFT 16	/* 16 bits: the client random */
+#define CALL_TLS_POINTER_SHIFT 32	/* 16 bits: a pointer that the random is relative to; 0 = to the object */
 
 /* The same of Go. */
 #define CALL_TLS_GO_MODULE_SHIFT 16	/* 16 bits: number of the program */
