@@ -318,8 +318,8 @@ static __always_inline bool op_first(const struct call_op *op, const struct call
 	return !b->n_iov || !bpf_probe_read_user(ret, sizeof(*ret), (void *)b->base);
 }
 
-/* The connection carries TLS from now on. @from: its first bytes. */
-static __always_inline void tls_begin(const struct call_op *op, const void *from, __u64 len)
+/* The connection carries TLS from now on. @from: its first bytes. In a frame beside those of the records. */
+static __noinline int tls_begin(struct call_op *op, const void *from, __u64 len)
 {
 	struct call_sock *s = op->s;
 	__u8 b[HELLO_BYTES];
@@ -329,9 +329,10 @@ static __always_inline void tls_begin(const struct call_op *op, const void *from
 	call_tls_conn_get(s->cookie);
 	if (len >= sizeof(b) && !bpf_probe_read_user(b, sizeof(b), from) && tls_is_hello(b))
 		tls_hello(s->cookie, op->task->tgid, b);
+	return 0;
 }
 
-static __always_inline bool op_guess(const struct call_op *op, const struct call_user_bytes *b)
+static __always_inline bool op_guess(struct call_op *op, const struct call_user_bytes *b)
 {
 	struct call_guess g = { .size = op->size, .dir = op->dir };
 	struct call_sock *s = op->s;
@@ -497,7 +498,7 @@ static __always_inline bool may_start_tls(const struct call_sock *s)
 	return s->guess == CALL_GUESS_POSTGRESQL || s->guess == CALL_GUESS_MYSQL;
 }
 
-static __always_inline bool op_starts_tls(const struct call_op *op, const struct call_user_bytes *b)
+static __always_inline bool op_starts_tls(struct call_op *op, const struct call_user_bytes *b)
 {
 	struct call_iovec v;
 	__u8 head[HELLO_TYPE + 1];
