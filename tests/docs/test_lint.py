@@ -82,6 +82,7 @@ BAD = [
      "kind fmod_ret"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(struct __sk_buff *skb) { skb->mark = 1; }\n"}, "assignment to mark"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
+    ("stack", {"src/base/a.c": C}, "has no BPF programs: run `make all`"),
     ("structure", {"src/base/a.c": C, "tools/lint/structure.max": '{"circles": {"target": 0}}'},
      "is not a build folder: run `make all`"),
     ("imports", {"tests/e2e/a.py": "def wait():\n    pass\n", "tests/e2e/b.py": "from a import wait_until\n"},
@@ -152,6 +153,53 @@ def test_a_check_without_its_tool_is_skipped(tmp_path):
     done = subprocess.run([os.path.join(ROOT, "tools/lint/run"), "webtypes"], capture_output=True, text=True,
                           check=False, env={"PATH": str(tmp_path), "LINT_ROOT": str(tmp_path)})
     assert "skipped webtypes: tsc is not installed" in done.stdout and "0 checks over" in done.stdout
+
+
+@pytest.mark.parametrize("leaf,said", [
+    (64, None), (72, "544 bytes of stack, 512 are allowed: p() 256, middle() 192, leaf() 96"),
+])
+def test_stack(tmp_path, leaf, said):
+    """A callback of bpf_loop() counts like a call; the other branch is not as deep."""
+    program = tmp_path / "probes/x/x.bpf.c"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "build/probes").mkdir(parents=True)
+    program.write_text(DUAL + f"""
+static long (*const loop)(int n, void *f, void *ctx, long flags) = (void *)181;
+
+static __attribute__((noinline)) long leaf(int i, void *p)
+{{
+	volatile char room[{leaf}];
+
+	return room[i] = 1;
+}}
+
+static __attribute__((noinline)) int middle(int n)
+{{
+	volatile char room[176];
+
+	room[n] = 1;
+	return loop(n, leaf, (void *)room, 0);
+}}
+
+static __attribute__((noinline)) int other(int n)
+{{
+	volatile char room[200];
+
+	return room[n] = 1;
+}}
+
+__attribute__((section("tc"))) int p(int *ctx)
+{{
+	volatile char room[248];
+
+	room[*ctx] = 1;
+	return middle(*ctx) + other(*ctx);
+}}
+""")
+    subprocess.run(["clang", "-target", "bpf", "-g", "-O2", "-mcpu=v3", "-c", program, "-o",
+                    tmp_path / "build/probes/x.bpf.o"], check=True)
+    done = lint(tmp_path, "stack", {})
+    assert (done.returncode == 0 if said is None else f"probes/x/x.bpf.c:1: {said}" in done.stdout), done.stdout
 
 
 def test_every_check_has_a_case():
