@@ -22,15 +22,15 @@ QUICK='git libcmocka-dev libdrm-dev libjson-c-dev'
 TEST="libclang-rt-dev python3-pytest python3-scapy
 	iproute2 iputils-ping nftables ethtool tcpdump tshark socat procps util-linux
 	qemu-system-x86 golang-go busybox-static kmod cpio xz-utils zstd
-	mandoc g++ strace systemd prometheus $OTLP python3-grpcio python3-pyte tmux"
+	mandoc g++ strace systemd prometheus $OTLP python3-grpcio python3-pyte tmux libssl-dev"
 # prometheus reads the agent's counters, promtool judges them. python3-grpcio: a client of the agent's Observer.
-# python3-pyte, tmux: terminals whose screens tests can read.
+# python3-pyte, tmux: terminals whose screens tests can read. libssl-dev: OpenSSL inside of a program.
 PEERS='sysdig bpfcc-tools gdb memcached nats-server php-fpm clickhouse-server
-	chromium fonts-dejavu-core node-typescript libssl-dev clang-16 clang-18 clang-19 zsh fish'
+	chromium fonts-dejavu-core node-typescript android-libboringssl-dev clang-16 clang-18 clang-19 zsh fish'
 # sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm: servers whose
 # calls are counted. clickhouse-server: a database that rows are sent to and read back from. chromium runs the page,
-# node-typescript checks its types. libssl-dev: OpenSSL inside of a program. clang-N: BPF programs of each are loaded.
-# zsh, fish: Tab is pressed in them.
+# node-typescript checks its types. android-libboringssl-dev: another TLS library. clang-N: BPF programs of each are
+# loaded. zsh, fish: Tab is pressed in them.
 # Packages of servers, and prometheus, start a service where init does so.
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.

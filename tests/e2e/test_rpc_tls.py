@@ -3,6 +3,7 @@
 client's port."""
 import asyncio
 import collections
+import glob
 import os
 import re
 import ssl
@@ -17,6 +18,7 @@ import helpers
 from gocalls import gotree
 
 DATA = os.path.join(os.path.dirname(__file__), "..", "data", "tls")
+SOURCE = os.path.join(os.path.dirname(__file__), "tls_server.c")
 CONNECTIONS = int(os.environ.get("SONDE_TLS_CONNECTIONS", "32"))
 CALLS = int(os.environ.get("SONDE_TLS_CALLS", "20"))     # of a connection
 AT_ONCE = 16
@@ -136,10 +138,22 @@ def server(started):
 def static_server(tmp_path_factory):
     """A program with OpenSSL inside, and the same without symbols."""
     folder = tmp_path_factory.mktemp("tls")
-    source = os.path.join(os.path.dirname(__file__), "tls_server.c")
-    helpers.sh("cc", "-O1", "-pthread", "-o", folder / "named", source, "-l:libssl.a", "-l:libcrypto.a", timeout=100)
+    helpers.sh("cc", "-O1", "-pthread", "-o", folder / "named", SOURCE, "-l:libssl.a", "-l:libcrypto.a",
+               "-Wl,--as-needed", "-lz", "-lzstd", timeout=100)    # the last two: since 3.5
     helpers.sh("strip", "-o", folder / "stripped", folder / "named")
     return folder
+
+
+@pytest.fixture(scope="module")
+def boring_server(tmp_path_factory):
+    """The same program over BoringSSL."""
+    folder = glob.glob("/usr/lib/*-linux-gnu/android/libssl.so")
+    if not folder:
+        pytest.skip("android-libboringssl-dev is not installed")
+    folder, program = os.path.dirname(folder[0]), tmp_path_factory.mktemp("boring") / "server"
+    helpers.sh("cc", "-O1", "-pthread", "-I/usr/include/android", "-o", program, SOURCE, f"-L{folder}",
+               f"-Wl,-rpath,{folder}", "-lssl", "-lcrypto", timeout=100)
+    return program
 
 
 @pytest.fixture(params=[("bookworm", "stripped"), ("trixie", "stripped-pie")], ids=lambda p: p[0], scope="module")
@@ -196,6 +210,14 @@ def test_each_call_once_on_its_connection(sonde, server, serves, asks):
 @pytest.mark.parametrize("serves", ["threads", "loop"])
 def test_library_inside_the_program(sonde, started, static_server, serves):
     served_by, port = started(static_server / "named", serves, DATA)
+    child = sonde("rpc", "--json", "--source", "socket", "--port", str(port))
+    asked_by = run_client("threads", port)
+    check(child, port, (served_by, asked_by), {"server": LOOP if serves == "loop" else THREADS, "client": THREADS})
+
+
+@pytest.mark.parametrize("serves", ["threads", "loop"])
+def test_boringssl(sonde, started, boring_server, serves):
+    served_by, port = started(boring_server, serves, DATA)
     child = sonde("rpc", "--json", "--source", "socket", "--port", str(port))
     asked_by = run_client("threads", port)
     check(child, port, (served_by, asked_by), {"server": LOOP if serves == "loop" else THREADS, "client": THREADS})

@@ -6,7 +6,8 @@
  * the function; or the ClientHello on a socket of the process carries the object's client random; or one of the two
  * was so before, and the random is the same still (libraries use the memory of an object again).
  *
- * A return belongs to the entry with the same stack pointer. Of nested calls (TLS inside TLS) the inner one counts.
+ * A return belongs to the entry with the same stack pointer. Of nested calls (TLS inside TLS) the inner one counts,
+ * but of one object the outer one.
  * Go's connections lead to their descriptors.
  */
 #include "bpf/kernel.h"
@@ -94,15 +95,22 @@ static __always_inline __u64 regs_sp(const struct bpf_user_regs *regs)
 #define REGS_RESULT(r) (r)->regs[0]
 #endif
 
+/* Handshakes and peeks on the object of the function that called them: SSL_read() of BoringSSL calls SSL_peek(). */
+static __always_inline bool is_part(const struct call_tls_inside *in, const struct bpf_user_regs *regs)
+{
+	return in->fn && in->object == REGS_ARG1(regs) && regs_sp(regs) < in->sp;
+}
+
 static __always_inline int tls_entered(struct bpf_user_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 fn = bpf_get_attach_cookie(regs) & 0xff;
 	struct call_tls_inside *in;
 
 	if (!select_task_of(task->tgid))
 		return 0;
 	in = bpf_task_storage_get(&call_tls_insides, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!in)
+	if (!in || (fn == CALL_TLS_NO_BYTES && is_part(in, regs)))
 		return 0;
 	in->sp = regs_sp(regs);
 	in->object = REGS_ARG1(regs);
@@ -110,7 +118,7 @@ static __always_inline int tls_entered(struct bpf_user_regs *regs)
 	in->done = REGS_ARG4(regs);
 	in->cookie = 0;
 	in->many = 0;
-	in->fn = bpf_get_attach_cookie(regs) & 0xff;
+	in->fn = fn;
 	return 0;
 }
 
