@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Frames of BPF programs that call each other fit 512 bytes, on every path.
 
-Kernels before 6.8 round each frame up to 32 bytes. Those from 6.13 on give programs of tracing a stack of their own, so
-that a program which others refuse works on the machine of who wrote it.
+Kernels before 6.8 round each frame up to 32 bytes. Those from 6.13 on give programs of tracing a stack of their own,
+so that a program which others refuse works on the machine of who wrote it.
 """
 import collections
 import glob
