@@ -555,9 +555,8 @@ int grpc_server_new(struct loop *loop, const struct grpc_server_opts *o, struct 
 	if (r >= 0) {
 		s->loop = loop;
 		s->o = *o;
-		if (http2_library_load(&s->f) < 0)
-			return err_set(err, -ELIBACC, "cannot serve gRPC without libnghttp2, which cannot be loaded: "
-				       "install it");
+		if (http2_library_load(&s->f, err) < 0)
+			return err_prefix(err, "cannot serve gRPC");
 		r = set_callbacks(s);
 	}
 	for (size_t i = 0; r >= 0 && i < MIN(o->n_fds, (size_t)LISTENERS); i++) {

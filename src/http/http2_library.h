@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libnghttp2 (HTTP/2), loaded at run time: runs without such a server do not need it.
+ * libnghttp2 (HTTP/2), loaded at run time.
  */
 #ifndef HTTP_HTTP2_LIBRARY_H
 #define HTTP_HTTP2_LIBRARY_H
 
 #include <nghttp2/nghttp2.h>
+
+struct err;
 
 /* Functions in use, named without "nghttp2_". */
 struct http2_library {
@@ -35,7 +37,7 @@ struct http2_library {
 	__typeof__(nghttp2_submit_trailer) *submit_trailer;
 };
 
-/* Fills @ret. 0, or -ELIBACC if the library cannot be loaded or lacks one of them. */
-int http2_library_load(struct http2_library *ret);
+/* Fills @ret: library_load(). */
+int http2_library_load(struct http2_library *ret, struct err *err);
 
 #endif

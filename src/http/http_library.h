@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libmicrohttpd, loaded at run time with its TLS dependencies, so that runs without a server do not pay for it.
+ * libmicrohttpd, loaded at run time: it brings TLS libraries along.
  */
 #ifndef HTTP_HTTP_LIBRARY_H
 #define HTTP_HTTP_LIBRARY_H
 
 #include <microhttpd.h>
+
+struct err;
 
 /* Functions in use, named without "MHD_". */
 struct http_library {
@@ -26,7 +28,7 @@ struct http_library {
 	__typeof__(MHD_suspend_connection) *suspend_connection;
 };
 
-/* Fills @ret. 0, or -ELIBACC if the library cannot be loaded or lacks one of them. */
-int http_library_load(struct http_library *ret);
+/* Fills @ret: library_load(). */
+int http_library_load(struct http_library *ret, struct err *err);
 
 #endif

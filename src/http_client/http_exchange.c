@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/err.h"
+#include "base/library/library.h"
 #include "base/macros.h"
 
 #ifdef HAVE_CURL
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 
 #define CONNECT_MS 5000l
 #define RETRY_AFTER_MAX_S 3600
@@ -29,6 +30,20 @@ struct curl_calls {
 	__typeof__(curl_slist_free_all) *free_all;
 };
 
+#define ROW(name, member) { "curl_" name, offsetof(struct curl_calls, member) }
+
+static const struct library_symbol symbols[] = {
+	ROW("global_init", global_init), ROW("easy_init", easy_init), ROW("easy_setopt", setopt),
+	ROW("easy_perform", perform), ROW("easy_getinfo", getinfo), ROW("easy_strerror", strerror),
+	ROW("easy_cleanup", cleanup), ROW("slist_append", append), ROW("slist_free_all", free_all),
+};
+_Static_assert(ARRAY_SIZE(symbols) * sizeof(void *) == sizeof(struct curl_calls), "a row per function");
+
+static const struct library libcurl = {
+	.name = "libcurl", .package = "libcurl3-gnutls", .files = { "libcurl-gnutls.so.4", "libcurl.so.4" },
+	.symbols = symbols, .n = ARRAY_SIZE(symbols),
+};
+
 struct http_exchange {
 	struct curl_calls f;
 	CURL *curl;		    /* owned */
@@ -37,28 +52,6 @@ struct http_exchange {
 	void *ctx;
 	char error[CURL_ERROR_SIZE];
 };
-
-static bool load(struct curl_calls *f)
-{
-	static const char *const names[] = { "libcurl-gnutls.so.4", "libcurl.so.4" };
-	void *lib = NULL;
-
-	for (size_t i = 0; !lib && i < ARRAY_SIZE(names); i++)
-		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	if (!lib)
-		return false;
-	*(void **)&f->global_init = dlsym(lib, "curl_global_init");
-	*(void **)&f->easy_init = dlsym(lib, "curl_easy_init");
-	*(void **)&f->setopt = dlsym(lib, "curl_easy_setopt");
-	*(void **)&f->perform = dlsym(lib, "curl_easy_perform");
-	*(void **)&f->getinfo = dlsym(lib, "curl_easy_getinfo");
-	*(void **)&f->strerror = dlsym(lib, "curl_easy_strerror");
-	*(void **)&f->cleanup = dlsym(lib, "curl_easy_cleanup");
-	*(void **)&f->append = dlsym(lib, "curl_slist_append");
-	*(void **)&f->free_all = dlsym(lib, "curl_slist_free_all");
-	return f->global_init && f->easy_init && f->setopt && f->perform && f->getinfo && f->strerror && f->cleanup &&
-	       f->append && f->free_all;
-}
 
 static size_t on_reply(char *data, size_t size, size_t n, void *ctx)
 {
@@ -96,9 +89,10 @@ static bool set_up(struct http_exchange *x, const struct http_exchange_opts *o)
 int http_exchange_new(const struct http_exchange_opts *o, struct http_exchange **ret, char why[HTTP_EXCHANGE_WHY])
 {
 	struct http_exchange *x = calloc(1, sizeof(*x));
+	struct err err = { .msg = "libcurl cannot be set up" };
 
-	if (!x || !load(&x->f) || !set_up(x, o)) {
-		snprintf(why, HTTP_EXCHANGE_WHY, "libcurl cannot be loaded (Debian: libcurl3-gnutls or libcurl4)");
+	if (!x || library_load(&libcurl, &x->f, &err) < 0 || !set_up(x, o)) {
+		snprintf(why, HTTP_EXCHANGE_WHY, "%.100s", err.msg);
 		http_exchange_free(x);
 		return -ENOSYS;
 	}

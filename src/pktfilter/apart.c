@@ -138,8 +138,9 @@ int pktfilter_compile(const char *expr, uint64_t cpu_ns, struct pktfilter **ret,
 		f->expr = strdup(expr);
 	if (!f || !f->expr || !answer)
 		return err_errno(err, -ENOMEM, "cannot compile the packet filter");
-	if (pktfilter_prepare() < 0)
-		return err_set(err, -ELIBACC, "packet filters need libpcap, which cannot be loaded: install it");
+	r = pktfilter_prepare(err);
+	if (r < 0)
+		return r;
 	n = worker_call(&o, work, f->expr, -1, answer, ANSWER_BYTES, MAX(cpu_ns * WAIT_TIMES, WAIT_LEAST_NS), err);
 	if (n < 0)
 		return too_long((int)n, err);

@@ -84,7 +84,7 @@ static int compile_start(struct pktfilter *f, enum filter_start start, struct er
 	if (r == -EINVAL)
 		return fault(f->expr, c->why, r, err);
 	if (r == -ELIBACC)
-		return err_set(err, r, "packet filters need libpcap, which cannot be loaded: install it");
+		return pktfilter_prepare(err);
 	if (r < 0)
 		return err_errno(err, r, "cannot compile the packet filter");
 	return asks_kernel(c->insns, c->n) ? refuse_asking_kernel(f->expr, err) : 0;

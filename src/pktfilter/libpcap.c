@@ -8,7 +8,6 @@
  */
 #include "pktfilter/pktfilter_filter.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/filter.h>
@@ -18,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/library/library.h"
 #include "base/macros.h"
 #include "pktfilter/pktfilter.h"
 
@@ -48,32 +49,27 @@ static struct pcap_calls {
 	__typeof__(bpf_image) *image;
 } calls;
 
-static bool load(void)
-{
-	static const char *const names[] = { "libpcap.so.0.8", "libpcap.so.1", "libpcap.so" };
-	void *lib = NULL;
+#define ROW(name, member) { name, offsetof(struct pcap_calls, member) }
 
-	if (calls.image)
-		return true;
-	for (size_t i = 0; !lib && i < ARRAY_SIZE(names); i++)
-		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	if (!lib)
-		return false;
-	*(void **)&calls.open_dead = dlsym(lib, "pcap_open_dead");
-	*(void **)&calls.compile = dlsym(lib, "pcap_compile");
-	*(void **)&calls.geterr = dlsym(lib, "pcap_geterr");
-	*(void **)&calls.freecode = dlsym(lib, "pcap_freecode");
-	*(void **)&calls.close = dlsym(lib, "pcap_close");
-	*(void **)&calls.filter = dlsym(lib, "bpf_filter");
-	*(void **)&calls.validate = dlsym(lib, "bpf_validate");
-	*(void **)&calls.image = dlsym(lib, "bpf_image");
-	return calls.open_dead && calls.compile && calls.geterr && calls.freecode && calls.close && calls.filter &&
-	       calls.validate && calls.image;
-}
+static const struct library_symbol symbols[] = {
+	ROW("pcap_open_dead", open_dead), ROW("pcap_compile", compile), ROW("pcap_geterr", geterr),
+	ROW("pcap_freecode", freecode), ROW("pcap_close", close), ROW("bpf_filter", filter),
+	ROW("bpf_validate", validate), ROW("bpf_image", image),
+};
+_Static_assert(ARRAY_SIZE(symbols) * sizeof(void *) == sizeof(struct pcap_calls), "a row per function");
 
-int pktfilter_prepare(void)
+int pktfilter_prepare(struct err *err)
 {
-	return load() ? 0 : -ELIBACC;
+	static const struct library libpcap = {
+		.name = "libpcap", .package = "libpcap0.8",
+		.files = { "libpcap.so.0.8", "libpcap.so.1", "libpcap.so" },
+		.symbols = symbols, .n = ARRAY_SIZE(symbols),
+	};
+	int r = calls.image ? 0 : library_load(&libpcap, &calls, err);
+
+	if (r < 0)
+		err_prefix(err, "packet filter");
+	return r;
 }
 
 /* Compiles with a dead handle: without kernel extensions, so that the code also applies to files. */
@@ -84,7 +80,7 @@ int libpcap_compile(const char *expr, enum filter_start start, struct sock_filte
 	struct bpf_program prog;
 	pcap_t *p;
 
-	if (!load())
+	if (pktfilter_prepare(NULL) < 0)
 		return -ELIBACC;
 	p = calls.open_dead(link_types[start], SNAPLEN);
 	if (!p)

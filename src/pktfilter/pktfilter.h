@@ -36,8 +36,8 @@ int pktfilter_resolve(const char *expr, uint64_t cpu_ns, struct buf *ret, struct
 
 /* pktfilter_compile() in the calling process, for tests. */
 int pktfilter_compile_here(const char *expr, struct pktfilter **ret, struct err *err);
-/* Loads libpcap now, for a process that may not load code later. 0, or -ELIBACC if it is not installed. */
-int pktfilter_prepare(void);
+/* Loads libpcap now, for a process that may not load code later: library_load(). */
+int pktfilter_prepare(struct err *err);
 void pktfilter_free(struct pktfilter *f);
 
 /* The verdict of libpcap's bpf_filter(). @link: SONDE_LINK_*; false for an unknown one. */

@@ -504,9 +504,8 @@ int ui_server_new(struct loop *loop, const struct ui_server_opts *o, struct ui_s
 	s->loop = loop;
 	s->o = *o;
 	s->walls.host = o->host;
-	if (http_library_load(&s->f) < 0)
-		return err_set(err, -ELIBACC, "cannot serve the page without libmicrohttpd, which cannot be loaded: "
-			       "install it");
+	if (http_library_load(&s->f, err) < 0)
+		return err_prefix(err, "cannot serve the page");
 	r = o->token ? 0 : ui_walls_token(&s->walls.token, err);
 	if (o->token)
 		s->walls.token = *o->token;

@@ -27,6 +27,18 @@ def test_the_package_needs_what_the_tree_needs():
     assert needed - {"debhelper-compat", "dh-sequence-installsysusers", "python3"} == build_packages()
 
 
+def test_messages_about_missing_libraries_name_recommended_packages():
+    named = {}
+    for folder, _, names in os.walk(os.path.join(ROOT, "src")):
+        for name in names:
+            path = os.path.join(folder, name)
+            if name.endswith(".c"):
+                named.update(dict.fromkeys(re.findall(r'\.package = "([^"]+)"', read(path)), path))
+    block = re.search(r"^Recommends: (.*?)^\S", read("debian/control"), re.M | re.S)[1]
+    first = {line.split("|")[0].strip() for line in block.split(",") if line.strip()}
+    assert set(named) == first, named
+
+
 def test_one_version():
     version = re.search(r"version: '([^']+)'", read("meson.build"))[1]
     assert read("debian/changelog").startswith(f"sonde ({version})")

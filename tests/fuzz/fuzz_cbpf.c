@@ -90,7 +90,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	return pktfilter_prepare();
+	return pktfilter_prepare(NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

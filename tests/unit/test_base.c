@@ -17,6 +17,8 @@
 #include "base/crc32.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/library/library.h"
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
 
@@ -259,6 +261,30 @@ static void errors_carry_context(void **state)
 	assert_int_equal(err_set(NULL, -EINVAL, "nobody reads this"), -EINVAL);
 }
 
+struct calls { size_t (*length)(const char *); };
+
+static const struct library_symbol symbols[] = { { "strlen", offsetof(struct calls, length) } };
+
+static void a_library_is_loaded_by_the_first_name_that_exists(void **state)
+{
+	struct library l = { .name = "libx", .package = "libx1", .files = { "libx.so.1", "libc.so.6" },
+			     .symbols = symbols, .n = ARRAY_SIZE(symbols) };
+	struct calls calls = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(library_load(&l, &calls, &e), 0);
+	assert_int_equal(calls.length("four"), 4);
+	l.files[1] = NULL;
+	assert_int_equal(library_load(&l, &calls, &e), -ELIBACC);
+	assert_string_equal(e.msg, "libx cannot be loaded: install the Debian package libx1");
+	l.files[0] = "libm.so.6";
+	l.symbols = (struct library_symbol[]){ { "no_such_function", 0 } };
+	assert_int_equal(library_load(&l, &calls, &e), -ELIBACC);
+	assert_string_equal(e.msg, "libx has no no_such_function: install the package libx1 of this release");
+	assert_int_equal(library_load(&l, &calls, NULL), -ELIBACC);
+}
+
 static void assert_text(struct buf *b, const char *want, int len)
 {
 	assert_int_equal(b->len, len);
@@ -445,6 +471,7 @@ int main(void)
 		cmocka_unit_test(arena_keeps_its_limit),
 		cmocka_unit_test(arena_is_not_forked),
 		cmocka_unit_test(errors_carry_context),
+		cmocka_unit_test(a_library_is_loaded_by_the_first_name_that_exists),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,11 +110,8 @@ int agent_http_new(struct loop *loop, const struct agent_http_opts *o, struct ag
 	if (!h)
 		return err_errno(err, -ENOMEM, "cannot serve %s", o->address);
 	h->o = *o;
-	if (http_library_load(&h->f) < 0)
-		return err_set(err, -ELIBACC,
-			       "cannot serve %s without libmicrohttpd, which cannot be loaded: "
-			       "install it",
-			       o->address);
+	if (http_library_load(&h->f, err) < 0)
+		return err_prefix(err, "cannot serve %s", o->address);
 	fd = http_listen_open(h->o.address, h->o.gid, err);
 	if (fd < 0)
 		return fd;

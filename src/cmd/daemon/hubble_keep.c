@@ -141,9 +141,8 @@ int hubble_keep_start(const struct agent_conf *c, struct keeper *ret, struct buf
 	char path[4096];
 	struct http2_library library;
 
-	if (http2_library_load(&library) < 0)
-		return err_set(err, -ELIBACC, "cannot serve Hubble's clients without libnghttp2, which cannot be "
-			       "loaded: install it");
+	if (http2_library_load(&library, err) < 0)
+		return err_prefix(err, "cannot serve Hubble's clients");
 	snprintf(path, sizeof(path), "unix://%s/" AGENT_HUBBLE_SOCKET, c->dir ? c->dir : AGENT_DIR);
 	buf_printf(ret_shown, "%s/" AGENT_HUBBLE_SOCKET "%s%s", c->dir ? c->dir : AGENT_DIR,
 		   c->hubble_listen ? ", " : "", c->hubble_listen ? c->hubble_listen : "");

@@ -52,9 +52,8 @@ int ui_keep_start(const struct agent_conf *conf, struct keeper *ret, struct buf 
 	struct http_library library;
 	int r;
 
-	if (http_library_load(&library) < 0)	/* for each server */
-		return err_set(err, -ELIBACC, "cannot serve the page without libmicrohttpd, which cannot be loaded: "
-			       "install it");
+	if (http_library_load(&library, err) < 0)	/* for each server */
+		return err_prefix(err, "cannot serve the page");
 	r = add_sets(conf, &c.sets, err);
 	if (r >= 0)
 		r = ui_walls_token(&token, err);
