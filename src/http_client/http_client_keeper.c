@@ -184,11 +184,6 @@ int http_client_keeper(void *ctx, int in_fd, int out_fd)
 	struct keeper k = { .conf = ctx, .in_fd = in_fd, .out_fd = out_fd, .pid_fd = -1, .sock = -1 };
 	struct http_client_answer a = { .outcome = POST_NO_LIBRARY };
 
-	/* ^C reaches all processes of a terminal; the queue is still sent, and the command ends this process */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
 	k.message = mmap(NULL, POST_MESSAGE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (k.message == MAP_FAILED || start_sender(&k) < 0 || wait_answer(&k, &a) < 0)
 		snprintf(a.why, sizeof(a.why), "cannot start the process that sends");

@@ -33,6 +33,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "worker/command_signals.h"
 #include "worker/worker.h"
 
 #define NOBODY 65534
@@ -104,18 +105,11 @@ static int give_up_descriptors(const struct worker_opts *o, int in_fd, int out_f
 	return close_others(o, keep_fd);
 }
 
-/* Signals of a terminal or a service manager to the whole group are for the command; it needs workers to its end. */
 static void reset_signals(void)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t none;
-
 	for (int i = 1; i < NSIG; i++)
 		signal(i, SIG_DFL);	/* fails for SIGKILL and SIGSTOP, which have no handler */
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	command_signals_ignore(NULL);
 }
 
 static int give_up_user(const struct worker_opts *o)

@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "worker/command_signals.h"
 #include "worker/worker_child.h"
 #include "worker/worker.h"
 
@@ -128,16 +129,10 @@ _Noreturn static void serve(int sock, pid_t parent)
 	}
 }
 
-/* It parses nothing, so it keeps its user; signals of the terminal are for the command. */
+/* It parses nothing, so it keeps its user. */
 _Noreturn static void run_spawner(int sock, pid_t parent)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	command_signals_ignore(NULL);
 	prctl(PR_SET_NAME, "sonde-spawner");
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,9 +412,6 @@ int record_process_run(void *ctx, _unused_ int in_fd, _unused_ int out_fd)
 	struct err err = { 0 };
 	int r;
 
-	signal(SIGINT, SIG_IGN);	/* the agent ends the recording */
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
 	r = client_attach(c.o->client_fd, "sonde-record", &c.client, &err);
 	while (r >= 0 && !c.closed)
 		r = turn(&c);

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "worker/command_signals.h"
 
 #define NOBODY 65534
 #define SOCK_FD 3			/* of the keeper: the agent */
@@ -54,18 +55,6 @@ static int settle_descriptors(int sock)
 		return -errno;
 	null = -1;
 	return close_range(SOCK_FD + 1, ~0u, 0) < 0 ? -errno : 0;
-}
-
-/* Signals of the terminal and of a service manager are for the agent. */
-static void ignore_signals(void)
-{
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		signal(ignored[i], SIG_IGN);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* After the change of credentials, which forgets it. */
@@ -160,7 +149,7 @@ _Noreturn static void run_keeper(int sock, pid_t agent, const struct keeper_ops 
 {
 	int r = settle_descriptors(sock);
 
-	ignore_signals();
+	command_signals_ignore(NULL);
 	prctl(PR_SET_NAME, "sonde-keeper");
 	if (r >= 0)
 		r = give_up_rights();

@@ -2,7 +2,6 @@
 #include "cmd/ui/ui_live.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +20,7 @@
 #include "pipeline/pipeline.h"
 #include "probe/env.h"
 #include "sonde/wire.h"
+#include "worker/command_signals.h"
 
 #define NAME "sonde ui"
 #define QUEUE_BYTES (64u << 20)	/* its client may take a second for the names of a flame graph */
@@ -65,14 +65,7 @@ static int start(struct ui_live *l, int *ret_fd, struct err *err)
 		return err_errno(err, -errno, "cannot start the probes");
 	}
 	if (!l->pid) {
-		sigset_t none;
-
-		/* ^C reaches both: the page ends first, its stream whole */
-		signal(SIGINT, SIG_IGN);
-		signal(SIGHUP, SIG_IGN);
-		signal(SIGTERM, SIG_IGN);
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
+		command_signals_ignore(NULL);	/* the page ends first, its stream whole */
 		close(fds[0]);
 		log_set_level(LOG_LEVEL_WARN);	/* not a daemon's log */
 		_exit(serve(fds[1]));

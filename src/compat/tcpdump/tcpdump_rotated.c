@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/macros.h"
+#include "worker/command_signals.h"
 
 #define LOWEST_PRIORITY 19
 
@@ -23,25 +23,15 @@ struct tcpdump_rotated {
 
 /* ---- the process that starts commands ---- */
 
-/*
- * Ignored here: what ends the capture may reach this process too (a terminal, timeout(1), systemd), and the last file
- * still gets its command; ended commands leave no zombies. Commands start with what the capture had.
- */
-static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD };
-
 struct service {
 	const char *command;
-	void (*before[ARRAY_SIZE(ignored)])(int);
+	struct command_signals of_capture;	/* its commands start with them */
 };
 
 static void exec_command(const struct service *s, const char *name)
 {
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		signal(ignored[i], s->before[i]);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	command_signals_restore(&s->of_capture);
+	signal(SIGCHLD, SIG_DFL);
 	setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);
 	execlp(s->command, s->command, name, (char *)NULL);
 	fprintf(stderr, "sonde: cannot run %s %s: %s\n", s->command, name, strerror(errno));
@@ -74,8 +64,8 @@ static void serve(const char *command, int fd)
 	size_t len = 0;
 	ssize_t n;
 
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		s.before[i] = signal(ignored[i], SIG_IGN);
+	command_signals_ignore(&s.of_capture);	/* the last file still gets its command */
+	signal(SIGCHLD, SIG_IGN);		/* ended commands leave no zombies */
 	while ((n = read(fd, names + len, sizeof(names) - len)) > 0) {
 		len += (size_t)n;
 		start_commands(&s, names, &len);
