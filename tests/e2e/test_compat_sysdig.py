@@ -162,6 +162,7 @@ def test_lists():
 @pytest.mark.parametrize("words, said", [
     (["-t", "x"], "expected h, a, r, d or D"), (["-c", "httplog"], "-cl lists"), (["-p", "m"], "or c or k"),
     (["-H", "x"], "sonde has no plugins"), (["-R"], "fd.sport=NAME"),
+    (["-r", SCAP, "-n", "0"], '--numevents "0": expected a number above 0'),
 ])
 def test_what_is_not_taken_is_said(words, said):
     done = subprocess.run([*SONDE, *words], capture_output=True, text=True, timeout=60, check=False)

@@ -222,6 +222,15 @@ def test_numbers_that_tcpdump_refuses(inputs, tmp_path, words):
 
 
 @pytest.mark.replay
+@pytest.mark.parametrize("count", ["0", "x"])
+def test_a_count_of_packets_is_above_0(inputs, count):
+    theirs, ours = (subprocess.run([*tool, "-r", inputs / "in", "-c", count], text=True, capture_output=True,
+                                   timeout=60, check=False) for tool in (["tcpdump"], SONDE))
+    assert theirs.returncode and ours.returncode == 2 and not theirs.stdout + ours.stdout
+    assert f'-c "{count}": expected a number above 0' in ours.stderr
+
+
+@pytest.mark.replay
 def test_the_last_of_a_number_of_files_is_full(tmp_path):
     """-G and -W: tcpdump runs the command for the last file, too."""
     with open(tmp_path / "in", "wb") as f:
