@@ -5,27 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "probe/env.h"
-#include "probes/net/net.h"
-#include "probes/net/packet/net_iface.h"
-#include "probes/net/flow/net_flow.h"
-#include "probes/net/recorder/net_recorder.h"
-#include "probes/net/recorder/net_recorder_wire.h"
-#include "probes/net/net_ns.h"
-#include "probes/net/policy/net_policy.h"
-#include "probes/net/net_setup.h"
-#include "probes/net/owner/net_sock.h"
-#include "probes/net/packet/net_tc.h"
 #include "probes/net/drop/net_drop.h"
 #include "probes/net/drop/net_xdp.h"
+#include "probes/net/flow/net_flow.h"
 #include "probes/net/flow/net_redirect.h"
+#include "probes/net/net.h"
+#include "probes/net/net_ns.h"
+#include "probes/net/net_part.h"
 #include "probes/net/owner/net_sender_tuples.h"
+#include "probes/net/owner/net_sock.h"
+#include "probes/net/packet/net_iface.h"
+#include "probes/net/packet/net_tc.h"
+#include "probes/net/policy/net_policy.h"
+#include "probes/net/recorder/net_recorder.h"
+#include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/refused/net_refused.h"
 
 struct check {
 	struct probe p;
-	struct net_setup setup;
+	struct net_parts all;
 	hook_report_fn fn;
 	void *ctx;
 };
@@ -78,65 +80,38 @@ static void check_tc(struct check *c)
 	report(c, "packets by clsact", r, &clsact.e, "");
 }
 
-static void check_programs(struct check *c)
+/* @part: the programs need it; NULL = none. */
+static void check_load(struct check *c, const char *hook, net_tc_load_fn *load, enum net_part_id id,
+		       const struct net_part *part)
 {
 	struct net_tc_progs progs;
-	struct net_flows *flows;
 	struct err e = { 0 };
-	int r = net_tc_load(&c->p, &c->setup, 0, &progs, &e);
+	int r = part ? part->open(&c->all, &c->all.part[id], &e) : 0;
 
-	report(c, "packet programs", r, &e, "");
+	if (r >= 0)
+		r = load(&c->all, 0, &progs, &e);
+	report(c, hook, r, &e, "");
 	if (r >= 0)
 		progs.free(progs.skel);
-	r = net_flow_load(&c->p, &c->setup, 0, &flows, &progs, &e);
-	report(c, "flow programs", r, &e, "");
-	if (r < 0)
-		return;
-	net_flow_free(flows);
-	progs.free(progs.skel);
+	if (part)
+		part->close(TAKE_PTR(c->all.part[id]));
 }
 
 #define KEEP_TRY_BYTES (64u << 10) /* for each ring of the test recorder */
 
-static void check_recorder(struct check *c)
+static void check_programs(struct check *c)
 {
 	struct net_conf conf = net_conf_default;
-	struct probe p = c->p;
-	struct net_tc_progs progs;
-	struct net_recorder *k = NULL;
-	struct err e = { 0 };
-	int r;
 
+	check_load(c, "packet programs", net_tc_load, 0, NULL);
+	check_load(c, "flow programs", net_flow_load, 0, NULL);
 	conf.keep.keep_ns = 1;
-	conf.keep.bytes = (uint64_t)KEEP_TRY_BYTES * NET_RECORDER_DIRS * probe_env_n_cpus(p.env);
-	p.conf = &conf;
-	r = net_recorder_new(&p, &c->setup, &k, &e);
-	if (r >= 0)
-		r = net_recorder_load(k, 0, &progs, &e);
-	report(c, "flight recorder", r, &e, "");
-	if (r >= 0)
-		progs.free(progs.skel);
-	net_recorder_free(k);
-}
-
-static void check_rules(struct check *c)
-{
-	struct net_conf conf = net_conf_default;
-	struct probe p = c->p;
-	struct net_tc_progs progs;
-	struct net_policy *n = NULL;
-	struct err e = { 0 };
-	int r;
-
+	conf.keep.bytes = (uint64_t)KEEP_TRY_BYTES * NET_RECORDER_DIRS * probe_env_n_cpus(c->p.env);
 	conf.policy = (struct net_policy_conf){ .text = "deny\n", .name = "rules" };
-	p.conf = &conf;
-	r = net_policy_open(&p, &c->setup, &n, &e);
-	if (r >= 0)
-		r = net_policy_load(n, 0, &progs, &e);
-	report(c, "rules", r, &e, "");
-	if (r >= 0)
-		progs.free(progs.skel);
-	net_policy_close(n);
+	c->p.conf = &conf;
+	check_load(c, "flight recorder", net_recorder_load, NET_PART_RECORDER, &net_recorder_part);
+	check_load(c, "rules", net_policy_load, NET_PART_POLICY, &net_policy_part);
+	c->p.conf = &net_conf_default;
 }
 
 static int open_watch(void *ctx)
@@ -167,101 +142,67 @@ static void check_netlink(struct check *c)
 
 /* ---- tracepoints ---- */
 
-static void check_drops(struct check *c)
+static int check_part(struct check *c, const struct net_part *part, const char *hook, const char *fallback)
 {
-	int args = net_drop_args(c->p.env);
-	struct net_drop *d = NULL;
-	struct net_sender_tuples *f = NULL;
 	struct err e = { 0 };
-	int r = net_drop_open(&c->p, &c->setup, &d, &e);
+	void *at = NULL;
+	int r = part->open(&c->all, &at, &e);
 
 	if (r >= 0)
-		r = net_drop_attach(d, &e);
-	report(c, "drops", r, &e, "");
-	net_drop_close(d);
-	if (r < 0)
+		r = part->attach(at, &e);
+	report(c, hook, r, &e, fallback);
+	part->close(at);
+	return r;
+}
+
+static void check_drops(struct check *c)
+{
+	int args = net_drop_args(c->p.env), r;
+	struct err e = { 0 };
+
+	if (check_part(c, &net_drop_part, "drops", "") < 0)
 		return;
 	r = args < 3 ? err_set(&e, -EOPNOTSUPP, "the kernel gives no reason with a drop (5.17 and later do)") : 0;
 	report(c, "drop reasons", r, &e, "every drop is NOT_SPECIFIED; the function still shows the location");
 	r = args < 4 ? err_set(&e, -EOPNOTSUPP, "the kernel does not pass the receiving socket (6.11 and later do)")
 		     : 0;
 	report(c, "receiving socket of drops", r, &e, "owners are found by address and port");
-	r = net_sender_tuples_open(&c->p, &c->setup, 0, false, &f, &e);
-	if (r >= 0)
-		r = net_sender_tuples_attach(f, &e);
-	report(c, "senders of other namespaces", r, &e, "owners of drops there are known by their sockets only");
-	net_sender_tuples_close(f);
-}
-
-/* Where functions cannot be traced, redirected packets are counted when they leave by another interface. */
-static void check_redirect(struct check *c)
-{
-	struct net_redirect *n = NULL;
-	struct err e = { 0 };
-	int r = net_redirect_open(&c->p, &c->setup, &n, &e);
-
-	if (r >= 0)
-		r = net_redirect_attach(n, &e);
-	report(c, "redirections", r, &e, "those to another interface are seen when they leave by it");
-	net_redirect_close(n);
-}
-
-static void check_xdp(struct check *c)
-{
-	struct net_xdp *x = NULL;
-	struct err e = { 0 };
-	int r = net_xdp_open(&c->p, &c->setup, &x, &e);
-
-	if (r >= 0)
-		r = net_xdp_attach(x, &e);
-	report(c, "XDP exceptions", r, &e, "");
-	net_xdp_close(x);
-}
-
-static void check_refused(struct check *c)
-{
-	struct net_refused *n = NULL;
-	struct err e = { 0 };
-	int r = net_refused_open(&c->p, &c->setup, &n, &e);
-
-	if (r >= 0)
-		r = net_refused_attach(n, &e);
-	report(c, "refused connections", r, &e, "");
-	net_refused_close(n);
+	check_part(c, &net_sender_tuples_part, "senders of other namespaces",
+		   "owners of drops there are known by their sockets only");
 }
 
 static void check_sockets(struct check *c)
 {
-	struct net_sock *s = NULL;
+	void *at = NULL;
 	struct err e = { 0 };
-	int r = net_sock_open(&c->p, &c->setup, &s, &e);
+	int r = net_sock_part.open(&c->all, &at, &e);
 
 	if (r < 0) {
 		report(c, "addresses of sockets", r, &e, "");
 		return;
 	}
-	net_sock_attach(s, NULL); /* the report names each of them */
-	net_sock_report(s, c->fn, c->ctx);
-	net_sock_close(s);
+	net_sock_part.attach(at, NULL); /* the report names each of them */
+	net_sock_report(at, c->fn, c->ctx);
+	net_sock_part.close(at);
 }
 
 int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 {
 	struct check c = { .p = { .env = env, .conf = &net_conf_default }, .fn = fn, .ctx = ctx };
-	int r = net_setup_init(&c.setup, &net_conf_default, NULL);
+	int r = net_setup_init(&c.all.setup, &net_conf_default, NULL);
 
 	if (r < 0)
 		return r;
+	c.all.p = &c.p;
 	check_tc(&c);
 	check_programs(&c);
-	check_recorder(&c);
-	check_rules(&c);
 	check_netlink(&c);
 	check_drops(&c);
-	check_redirect(&c);
-	check_xdp(&c);
-	check_refused(&c);
+	/* where functions cannot be traced, redirected packets are counted when they leave by another interface */
+	check_part(&c, &net_redirect_part, "redirections", "those to another interface are seen when they leave by it");
+	check_part(&c, &net_xdp_part, "XDP exceptions", "");
+	check_part(&c, &net_refused_part, "refused connections", "");
 	check_sockets(&c);
-	net_setup_fini(&c.setup);
+	net_setup_fini(&c.all.setup);
 	return 0;
 }

@@ -88,6 +88,8 @@ int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *er
 
 	*s = (struct net_setup){
 		.undecided_snaplen = MIN(depth, (uint32_t)NET_SNAP_MAX), .stack_depth = c->verbose ? STACK_DEPTH : 0,
+		.purpose = c->flow.on ? NET_FOR_FLOWS : c->keep.keep_ns ? NET_FOR_RECORDER :
+			   c->policy.text ? NET_FOR_POLICY : NET_FOR_PACKETS,
 		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1, .flows = c->flow.on,
 		.counting = c->count.on, .silent = c->count.on && !c->count.events,
 	};

@@ -19,7 +19,11 @@ struct net_conf;
 struct probe;
 struct probe_env;
 
+/* What the programs at the interfaces are for. */
+enum net_purpose { NET_FOR_PACKETS, NET_FOR_FLOWS, NET_FOR_RECORDER, NET_FOR_POLICY, NET_PURPOSE__MAX };
+
 struct net_setup {
+	enum net_purpose purpose;
 	uint32_t snaplen[NET_KIND__MAX];
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_* */

@@ -19,7 +19,7 @@
 #include "probes/net/net.h"
 #include "probes/net/count/net_count_wire.h"
 #include "probes/net/datapath/net_dpnames.h"
-#include "probes/net/net_names.h"
+#include "probes/net/net_part.h"
 #include "probes/net/policy/net_rules.h"
 #include "probes/net/net_wire.h"
 #include "sonde/foreign_wire.h"
@@ -46,8 +46,6 @@ struct net_counts {
 	struct loop_source *timer;
 	uint64_t reported_ns; /* of the last report, or of the start */
 };
-
-DEFINE_CLEANUP(struct net_counts *, net_count_close)
 
 /* ---- reading ---- */
 
@@ -193,8 +191,9 @@ static void ledger_add(struct net_counts *c)
 		probe_env_inject(c->p->env, &r.hdr, sizeof(r));
 }
 
-void net_count_emit(struct net_counts *c)
+static void emit(void *part)
 {
+	struct net_counts *c = part;
 	uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - c->reported_ns;
 
 	c->rows.len = 0;
@@ -214,7 +213,7 @@ void net_count_emit(struct net_counts *c)
 static int on_interval(void *ctx, uint64_t now_ns)
 {
 	(void)now_ns;
-	net_count_emit(ctx);
+	emit(ctx);
 	return 0;
 }
 
@@ -226,8 +225,9 @@ static uint64_t first_ns(uint64_t interval_ns)
 	return interval_ns - (clock_boot_ns() + interval_ns / LEAD) % interval_ns;
 }
 
-int net_count_start(struct net_counts *c, struct err *err)
+static int start(void *part, struct err *err)
 {
+	struct net_counts *c = part;
 	const struct net_conf *conf = c->p->conf;
 	uint64_t interval = conf->count.interval_ns;
 	int r = 0;
@@ -266,30 +266,10 @@ bool net_count_foreign(const struct net_count_conf *conf)
 	return conf->map || conf->policy;
 }
 
-int net_count_open(struct probe *p, struct net_names *names, struct net_counts **ret, struct err *err)
+static void close_counts(void *part)
 {
-	const struct net_count_conf *conf = &((const struct net_conf *)p->conf)->count;
-	_cleanup_(net_count_closep) struct net_counts *c = calloc(1, sizeof(*c));
-	int r;
+	struct net_counts *c = part;
 
-	if (!c)
-		return err_errno(err, -ENOMEM, "cannot keep counters");
-	c->p = p;
-	c->names = names;
-	c->map_fd = -1;
-	map_init(&c->reported, sizeof(struct count_id), sizeof(struct net_count));
-	c->cpus = calloc(probe_env_n_cpus(p->env), sizeof(*c->cpus));
-	if (!c->cpus)
-		return err_errno(err, -ENOMEM, "cannot keep counters");
-	r = conf->policy ? net_rules_open(p, names, &c->rules, err) : conf->map ? open_foreign(c, conf, err) : 0;
-	if (r < 0)
-		return r;
-	*ret = TAKE_PTR(c);
-	return 0;
-}
-
-void net_count_close(struct net_counts *c)
-{
 	if (!c)
 		return;
 	loop_remove(c->timer);
@@ -301,3 +281,31 @@ void net_count_close(struct net_counts *c)
 	free(c->cpus);
 	free(c);
 }
+DEFINE_CLEANUP(struct net_counts *, close_counts)
+
+static int open_counts(struct net_parts *all, void **ret, struct err *err)
+{
+	struct probe *p = all->p;
+	const struct net_count_conf *conf = &((const struct net_conf *)p->conf)->count;
+	_cleanup_(close_countsp) struct net_counts *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return err_errno(err, -ENOMEM, "cannot keep counters");
+	c->p = p;
+	c->names = &all->names;
+	c->map_fd = -1;
+	map_init(&c->reported, sizeof(struct count_id), sizeof(struct net_count));
+	c->cpus = calloc(probe_env_n_cpus(p->env), sizeof(*c->cpus));
+	if (!c->cpus)
+		return err_errno(err, -ENOMEM, "cannot keep counters");
+	r = conf->policy ? net_rules_open(p, c->names, &c->rules, err) : conf->map ? open_foreign(c, conf, err) : 0;
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+const struct net_part net_count_part = {
+	.open = open_counts, .attach = start, .finish = emit, .close = close_counts,
+};

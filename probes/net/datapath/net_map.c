@@ -18,7 +18,7 @@
 #include "probes/net/datapath/net_dpnames.h"
 #include "probes/net/datapath/net_map_reader.h"
 #include "probes/net/packet/net_iface.h"
-#include "probes/net/net_names.h"
+#include "probes/net/net_part.h"
 #include "probes/net/packet/net_point.h"
 #include "ring/perf_rings.h"
 #include "ring/ring.h"
@@ -39,8 +39,6 @@ struct net_map {
 	struct perf_rings *rings; /* NULL for a ring buffer */
 	struct buf rec;		  /* of the current event */
 };
-
-DEFINE_CLEANUP(struct net_map *, net_map_close)
 
 /* ---- whose it is ---- */
 
@@ -83,22 +81,37 @@ static int check_map(struct net_map *m, const struct net_map_conf *conf, struct 
 	return r > 0 ? refuse(conf->path, &h, err) : 0;
 }
 
-int net_map_open(struct probe *p, struct net_names *names, struct net_map **ret, struct err *err)
+static void close_map(void *part)
 {
-	const struct net_map_conf *conf = &((const struct net_conf *)p->conf)->map;
-	_cleanup_(net_map_closep) struct net_map *m = calloc(1, sizeof(*m));
+	struct net_map *m = part;
+
+	if (!m)
+		return;
+	perf_rings_close(m->rings);
+	net_iface_close(m->watch);
+	if (m->fd >= 0)
+		close(m->fd);
+	buf_fini(&m->rec);
+	free(m);
+}
+DEFINE_CLEANUP(struct net_map *, close_map)
+
+static int open_map(struct net_parts *all, void **ret, struct err *err)
+{
+	const struct net_map_conf *conf = &((const struct net_conf *)all->p->conf)->map;
+	_cleanup_(close_mapp) struct net_map *m = calloc(1, sizeof(*m));
 	int r;
 
 	if (!m)
 		return err_errno(err, -ENOMEM, "--event-map %s", conf->path);
-	m->p = p;
-	m->names = names;
+	m->p = all->p;
+	m->names = &all->names;
 	m->fd = bpf_obj_get(conf->path);
 	if (m->fd < 0)
 		return err_errno(err, -errno, "--event-map %s: cannot open", conf->path);
 	r = check_map(m, conf, err);
 	if (r >= 0)
-		r = net_dpnames_emit(p, conf->names, err);
+		r = net_dpnames_emit(m->p, conf->names, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(m);
@@ -137,8 +150,9 @@ static void watch_names(struct net_map *m)
 		net_iface_run(m->watch);
 }
 
-int net_map_attach(struct net_map *m, struct err *err)
+static int attach(void *part, struct err *err)
 {
+	struct net_map *m = part;
 	const struct perf_rings_opts perf = {
 		.ring_bytes = RING_BYTES, .watermark_bytes = RING_BYTES / 4, .with_time = true,
 		.source = PROBE_RAW(m->p),
@@ -177,8 +191,10 @@ int net_map_raw(struct net_map *m, const struct ring_rec *r)
 	return probe_env_inject(m->p->env, (void *)m->rec.data, sizeof(head) + head.len);
 }
 
-void net_map_tick(struct net_map *m)
+/* Rings for CPUs that came online, names of new interfaces. */
+static void tick(void *part)
 {
+	struct net_map *m = part;
 	struct err e = { 0 };
 
 	watch_names(m);
@@ -186,20 +202,14 @@ void net_map_tick(struct net_map *m)
 		probe_env_hook_failed(m->p->env, m->p->instance, "rings of other CPUs", &e);
 }
 
-void net_map_detach(struct net_map *m)
+static void detach(void *part)
 {
+	struct net_map *m = part;
+
 	if (m->rings)
 		perf_rings_pause(m->rings);
 }
 
-void net_map_close(struct net_map *m)
-{
-	if (!m)
-		return;
-	perf_rings_close(m->rings);
-	net_iface_close(m->watch);
-	if (m->fd >= 0)
-		close(m->fd);
-	buf_fini(&m->rec);
-	free(m);
-}
+const struct net_part net_map_part = {
+	.open = open_map, .attach = attach, .tick = tick, .detach = detach, .close = close_map,
+};

@@ -5,7 +5,6 @@
  */
 #include "probes/net/drop/net_drop.h"
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -19,7 +18,8 @@
 #include "pktfilter/frags.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
+#include "probes/net/packet/net_spaces.h"
 
 #include "net_drop.skel.h"
 
@@ -29,7 +29,6 @@ struct net_drop {
 	struct bpf_link *link;
 };
 
-DEFINE_CLEANUP(struct net_drop *, net_drop_close)
 DEFINE_CLEANUP(struct btf *, btf__free)
 
 /*
@@ -196,14 +195,25 @@ int net_drop_names(struct probe_env *env)
 
 /* ---- life ---- */
 
-void net_drop_close(struct net_drop *d)
+static void detach(void *part)
 {
+	struct net_drop *d = part;
+
+	bpf_link__destroy(d->link);
+	d->link = NULL;
+}
+
+static void close_drop(void *part)
+{
+	struct net_drop *d = part;
+
 	if (!d)
 		return;
-	net_drop_detach(d);
+	detach(d);
 	net_drop_bpf__destroy(d->skel);
 	free(d);
 }
+DEFINE_CLEANUP(struct net_drop *, close_drop)
 
 static struct bpf_program *choose(struct net_drop_bpf *skel, int args)
 {
@@ -215,9 +225,10 @@ static struct bpf_program *choose(struct net_drop_bpf *skel, int args)
 	}
 }
 
-int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **ret, struct err *err)
+static int open_drop(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(net_drop_closep) struct net_drop *d = calloc(1, sizeof(*d));
+	_cleanup_(close_dropp) struct net_drop *d = calloc(1, sizeof(*d));
+	struct probe *p = all->p;
 	const struct btf *btf = probe_env_btf(p->env);
 	struct coop *coop = probe_env_coop(p->env);
 	int args = net_drop_args(p->env), r;
@@ -245,35 +256,29 @@ int net_drop_open(struct probe *p, const struct net_setup *s, struct net_drop **
 	left = coop_leave(coop);
 	d->skel->rodata->net_read_frags = frags_readable(btf);
 	coop_return(coop, left);
-	d->skel->rodata->drop_turns = s->flows;
-	r = net_setup_turns(s, d->skel->maps.net_flow_direction_tables);
+	d->skel->rodata->drop_turns = all->setup.flows;
+	r = net_setup_turns(&all->setup, d->skel->maps.net_flow_direction_tables);
 	if (r >= 0)
-		r = net_setup_apply(s, p, d->skel->obj, 0, err);
+		r = net_setup_apply(&all->setup, p, d->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, d->skel->obj, err);
 	if (r >= 0)
-		r = net_setup_ifaces(s, d->skel->obj, err);
+		r = net_setup_ifaces(&all->setup, d->skel->obj, err);
 	if (r >= 0)
 		r = probe_env_watch(p->env, d->prog, p->instance);
 	if (r < 0)
 		return r;
+	net_spaces_share_flows(all, d->skel->maps.net_flow_direction_tables);
 	*ret = TAKE_PTR(d);
 	return 0;
 }
 
-int net_drop_flows(struct net_drop *d, uint32_t netns, int flows_fd)
+static int attach(void *part, struct err *err)
 {
-	return bpf_map_update_elem(bpf_map__fd(d->skel->maps.net_flow_direction_tables), &netns, &flows_fd, BPF_ANY);
-}
+	struct net_drop *d = part;
 
-int net_drop_attach(struct net_drop *d, struct err *err)
-{
 	d->link = bpf_program__attach(d->prog);
 	return d->link ? 0 : err_errno(err, -errno, "cannot attach to the tracepoint kfree_skb");
 }
 
-void net_drop_detach(struct net_drop *d)
-{
-	bpf_link__destroy(d->link);
-	d->link = NULL;
-}
+const struct net_part net_drop_part = { .open = open_drop, .attach = attach, .detach = detach, .close = close_drop };

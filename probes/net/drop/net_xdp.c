@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
 
 #include "net_xdp.skel.h"
 
@@ -20,23 +20,24 @@ struct net_xdp {
 	struct net_xdp_bpf *skel;
 };
 
-DEFINE_CLEANUP(struct net_xdp *, net_xdp_close)
-
 /* Tracepoints that the kernel may lack (XDP compiled out, older names). */
 static const char *const tracepoints[] = { "btf_trace_xdp_exception", "btf_trace_xdp_redirect_err" };
 
-void net_xdp_detach(struct net_xdp *x)
+static void detach(void *part)
 {
-	net_xdp_bpf__detach(x->skel);
+	net_xdp_bpf__detach(((struct net_xdp *)part)->skel);
 }
 
-void net_xdp_close(struct net_xdp *x)
+static void close_xdp(void *part)
 {
+	struct net_xdp *x = part;
+
 	if (!x)
 		return;
 	net_xdp_bpf__destroy(x->skel);
 	free(x);
 }
+DEFINE_CLEANUP(struct net_xdp *, close_xdp)
 
 static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
 {
@@ -52,9 +53,10 @@ static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
 	return n;
 }
 
-int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **ret, struct err *err)
+static int open_xdp(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(net_xdp_closep) struct net_xdp *x = calloc(1, sizeof(*x));
+	_cleanup_(close_xdpp) struct net_xdp *x = calloc(1, sizeof(*x));
+	struct probe *p = all->p;
 	struct bpf_program *prog;
 	int r;
 
@@ -65,7 +67,7 @@ int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **re
 		return err_errno(err, -errno, "cannot open the XDP programs");
 	if (!select_programs(p->env, x->skel))
 		return err_set(err, -EOPNOTSUPP, "the kernel has no tracepoints for XDP exceptions");
-	r = net_setup_apply(s, p, x->skel->obj, 0, err);
+	r = net_setup_apply(&all->setup, p, x->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, x->skel->obj, err);
 	bpf_object__for_each_program(prog, x->skel->obj)
@@ -77,12 +79,14 @@ int net_xdp_open(struct probe *p, const struct net_setup *s, struct net_xdp **re
 	return 0;
 }
 
-int net_xdp_attach(struct net_xdp *x, struct err *err)
+static int attach(void *part, struct err *err)
 {
-	int r = net_xdp_bpf__attach(x->skel);
+	int r = net_xdp_bpf__attach(((struct net_xdp *)part)->skel);
 
 	return r < 0 ? err_errno(err, r, "cannot attach to the tracepoints of XDP exceptions") : 0;
 }
+
+const struct net_part net_xdp_part = { .open = open_xdp, .attach = attach, .detach = detach, .close = close_xdp };
 
 int net_xdp_names(struct probe_env *env)
 {

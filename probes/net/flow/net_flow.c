@@ -16,8 +16,7 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "probes/net/flow/net_flow_table_wire.h"
-#include "probes/net/net_setup.h"
-#include "probes/net/packet/net_tc.h"
+#include "probes/net/net_part.h"
 #include "probes/net/net_wire.h"
 
 #include "net_flow.skel.h"
@@ -32,14 +31,21 @@ struct net_flows {
 	uint64_t idle_ns;
 	uint32_t netns;
 	int fd;		/* net_flows */
-	struct net_flow_slot *slots;	/* NET_FLOW_SLOTS, shared with the programs; NULL = none */
+	struct net_flow_bpf *skel;	/* owned */
+	struct net_flow_slot *slots;	/* NET_FLOW_SLOTS, shared with the programs; NULL = not mapped yet */
 	int query_fd;			/* sonde_flow_ask; -1 = this kernel cannot run it */
 };
 
-static void free_skel(void *skel)
+static void free_flows(void *flows)
 {
-	net_flow_bpf__destroy(skel);
+	struct net_flows *f = flows;
+
+	if (f->slots)
+		munmap(f->slots, SLOTS_BYTES);
+	net_flow_bpf__destroy(f->skel);
+	free(f);
 }
+DEFINE_CLEANUP(struct net_flows *, free_flows)
 
 /* bpf_for_each_map_elem() exists since 5.13; before 5.18 programs cannot query connection tracking. */
 static bool can_query(void)
@@ -87,57 +93,46 @@ static int open_and_load(struct probe *p, const struct net_setup *s, uint32_t ne
 	return r;
 }
 
-int net_flow_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
-		  struct net_tc_progs *ret_progs, struct err *err)
+int net_flow_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err)
 {
-	_cleanup_free_ struct net_flows *f = calloc(1, sizeof(*f));
-	struct net_flow_bpf *skel = NULL;
+	_cleanup_(free_flowsp) struct net_flows *f = calloc(1, sizeof(*f));
+	const struct net_flow_bpf *skel;
+	struct probe *p = all->p;
 	void *slots;
 	int r;
 
 	if (!f)
 		return err_errno(err, -ENOMEM, "cannot count flows");
-	r = open_and_load(p, s, netns, &skel, err);
+	r = open_and_load(p, &all->setup, netns, &f->skel, err);
 	if (r < 0)
 		return r;
+	skel = f->skel;
 	slots = mmap(NULL, SLOTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(skel->maps.net_flow_slots), 0);
-	if (slots == MAP_FAILED) {
-		r = err_errno(err, -errno, "cannot map the slots of flows");
-		net_flow_bpf__destroy(skel);
-		return r;
-	}
-	*ret_progs = (struct net_tc_progs){
+	if (slots == MAP_FAILED)
+		return err_errno(err, -errno, "cannot map the slots of flows");
+	f->slots = slots;
+	f->p = p;
+	f->idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns;
+	f->netns = netns;
+	f->fd = bpf_map__fd(skel->maps.net_flows);
+	f->query_fd = bpf_program__fd(skel->progs.sonde_flow_ask);
+	*ret = (struct net_tc_progs){
 		.fd = { { bpf_program__fd(skel->progs.sonde_flow_i_l2),
 			  bpf_program__fd(skel->progs.sonde_flow_o_l2) },
 			{ bpf_program__fd(skel->progs.sonde_flow_i_l3),
 			  bpf_program__fd(skel->progs.sonde_flow_o_l3) } },
 		.points_fd = bpf_map__fd(skel->maps.net_points),
 		.local_fd = bpf_map__fd(skel->maps.inst_net_local),
-		.skel = skel, .free = free_skel,
+		.flows = f, .skel = f, .free = free_flows,
 	};
-	*f = (struct net_flows){
-		.slots = slots,
-		.p = p,
-		.idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns,
-		.netns = netns,
-		.fd = bpf_map__fd(skel->maps.net_flows),
-		.query_fd = bpf_program__fd(skel->progs.sonde_flow_ask),
-	};
-	*ret = TAKE_PTR(f);
+	TAKE_PTR(f);
 	return 0;
 }
 
 int net_flow_fd(const struct net_flows *f)
 {
 	return f->fd;
-}
-
-void net_flow_free(struct net_flows *f)
-{
-	if (f)
-		munmap(f->slots, SLOTS_BYTES);
-	free(f);
 }
 
 /* ---- slots ---- */

@@ -6,19 +6,10 @@
 #ifndef NET_NET_FLOW_H
 #define NET_NET_FLOW_H
 
-#include <stdint.h>
+#include "probes/net/packet/net_tc.h"
 
-struct err;
-struct net_flows;
-struct net_setup;
-struct net_tc_progs;
-struct probe;
-
-/* Loads the programs for namespace @netns (inode); free *ret_progs before @ret. */
-int net_flow_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_flows **ret,
-		  struct net_tc_progs *ret_progs, struct err *err);
+net_tc_load_fn net_flow_load;
 int net_flow_fd(const struct net_flows *f); /* of the map net_flows */
-void net_flow_free(struct net_flows *f);    /* NULL is fine */
 
 /* Inside the namespace, before the next two: completes flows from connection tracking. @ctx: the flows. */
 int net_flow_query(void *ctx);

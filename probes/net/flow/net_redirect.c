@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/net/flow/net_redirect.h"
 
-#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -13,7 +12,8 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
+#include "probes/net/packet/net_spaces.h"
 
 #include "net_redirect.skel.h"
 
@@ -21,21 +21,23 @@ struct net_redirect {
 	struct net_redirect_bpf *skel;
 };
 
-DEFINE_CLEANUP(struct net_redirect *, net_redirect_close)
 DEFINE_CLEANUP(struct btf *, btf__free)
 
-void net_redirect_detach(struct net_redirect *r)
+static void detach(void *part)
 {
-	net_redirect_bpf__detach(r->skel);
+	net_redirect_bpf__detach(((struct net_redirect *)part)->skel);
 }
 
-void net_redirect_close(struct net_redirect *r)
+static void close_redirect(void *part)
 {
-	if (!r)
+	struct net_redirect *n = part;
+
+	if (!n)
 		return;
-	net_redirect_bpf__destroy(r->skel);
-	free(r);
+	net_redirect_bpf__destroy(n->skel);
+	free(n);
 }
+DEFINE_CLEANUP(struct net_redirect *, close_redirect)
 
 static bool has_function(const struct btf *btf, const char *name)
 {
@@ -54,9 +56,10 @@ static unsigned select_programs(const struct btf *btf, struct net_redirect_bpf *
 	return (unsigned)bpf + mirred;
 }
 
-int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_redirect **ret, struct err *err)
+static int open_redirect(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(net_redirect_closep) struct net_redirect *n = calloc(1, sizeof(*n));
+	_cleanup_(close_redirectp) struct net_redirect *n = calloc(1, sizeof(*n));
+	struct probe *p = all->p;
 	struct coop *coop = probe_env_coop(p->env);
 	struct bpf_program *prog;
 	const struct btf *btf;
@@ -75,10 +78,10 @@ int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_red
 	coop_return(coop, left);
 	if (!known)
 		return err_set(err, -EOPNOTSUPP, "the kernel has no function for redirections that can be traced");
-	r = net_setup_turns(s, n->skel->maps.net_flow_direction_tables);
+	r = net_setup_turns(&all->setup, n->skel->maps.net_flow_direction_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
-	r = net_setup_apply(s, p, n->skel->obj, 0, err);
+	r = net_setup_apply(&all->setup, p, n->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, n->skel->obj, err);
 	bpf_object__for_each_program(prog, n->skel->obj)
@@ -86,18 +89,18 @@ int net_redirect_open(struct probe *p, const struct net_setup *s, struct net_red
 			r = probe_env_watch(p->env, prog, p->instance);
 	if (r < 0)
 		return r;
+	net_spaces_share_flows(all, n->skel->maps.net_flow_direction_tables);
 	*ret = TAKE_PTR(n);
 	return 0;
 }
 
-int net_redirect_flows(struct net_redirect *r, uint32_t netns, int flows_fd)
+static int attach(void *part, struct err *err)
 {
-	return bpf_map_update_elem(bpf_map__fd(r->skel->maps.net_flow_direction_tables), &netns, &flows_fd, BPF_ANY);
-}
-
-int net_redirect_attach(struct net_redirect *n, struct err *err)
-{
-	int r = net_redirect_bpf__attach(n->skel);
+	int r = net_redirect_bpf__attach(((struct net_redirect *)part)->skel);
 
 	return r < 0 ? err_errno(err, r, "cannot attach to the redirection functions") : 0;
 }
+
+const struct net_part net_redirect_part = {
+	.open = open_redirect, .attach = attach, .detach = detach, .close = close_redirect,
+};

@@ -14,14 +14,14 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/opt.h"
 #include "base/vec.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/mib/net_mib_table.h"
 #include "probes/net/mib/net_mib_wire.h"
-#include "probes/net/net_names.h"
+#include "probes/net/net.h"
 #include "probes/net/net_ns.h"
+#include "probes/net/net_part.h"
 
 #define SPACES_MAX 256u		/* namespaces: a reading takes some 50 us each */
 #define TEXT_MAX 65536u		/* bytes of a file */
@@ -48,8 +48,6 @@ struct net_mib_reader {
 	uint64_t read_ns;		/* time of the last reading */
 };
 
-DEFINE_CLEANUP(struct net_mib_reader *, net_mib_close)
-
 static void space_free(struct space *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -58,8 +56,10 @@ static void space_free(struct space *s)
 	free(s);
 }
 
-void net_mib_close(struct net_mib_reader *m)
+static void close_mib(void *part)
 {
+	struct net_mib_reader *m = part;
+
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->spaces.len; i++)
@@ -67,6 +67,7 @@ void net_mib_close(struct net_mib_reader *m)
 	vec_fini(&m->spaces);
 	free(m);
 }
+DEFINE_CLEANUP(struct net_mib_reader *, close_mib)
 
 /* ---- namespaces ---- */
 
@@ -151,25 +152,35 @@ static int add_word(struct net_mib_reader *m, const char *text, struct err *err)
 	return r < 0 && r != -ENOSPC ? err_errno(err, r, "cannot open the counters of a network namespace") : 0;
 }
 
-int net_mib_open(struct probe *p, const struct opt_strv *netns, struct net_names *names, struct net_mib_reader **ret,
-		 struct err *err)
+static int open_words(struct net_mib_reader *m, const struct opt_strv *netns, struct err *err)
 {
-	_cleanup_(net_mib_closep) struct net_mib_reader *m = calloc(1, sizeof(*m));
 	_cleanup_(net_ns_words_fini) struct net_ns_words words = { 0 };
-	int r;
+	int r = netns ? net_ns_globs(netns, &words, err) : 0;
 
-	if (!m)
-		return err_errno(err, -ENOMEM, "cannot read counters of losses");
-	m->p = p;
-	m->names = names;
-	r = netns ? net_ns_globs(netns, &words, err) : 0;
 	for (size_t i = 0; r >= 0 && i < words.len; i++)
 		r = add_word(m, words.items[i], err);
-	if (r >= 0 && !words.len)
-		r = add_word(m, NULL, err);
-	if (r < 0)
+	return r >= 0 && !words.len ? add_word(m, NULL, err) : r;
+}
+
+/* Only a namespace that does not exist ends the run: it is the user's error. */
+static int open_mib(struct net_parts *all, void **ret, struct err *err)
+{
+	_cleanup_(close_mibp) struct net_mib_reader *m = calloc(1, sizeof(*m));
+	const struct net_conf *c = all->p->conf;
+	struct err e = { 0 };
+	int r;
+
+	if (m)
+		*m = (struct net_mib_reader){ .p = all->p, .names = &all->names };
+	r = m ? open_words(m, c->netns, &e) : err_errno(&e, -ENOMEM, "cannot read counters of losses");
+	if (r == -EINVAL) {
+		*err = e;
 		return r;
-	*ret = TAKE_PTR(m);
+	}
+	if (r < 0)
+		probe_env_hook_failed(all->p->env, all->p->instance, "counters of losses", &e);
+	else
+		*ret = TAKE_PTR(m);
 	return 0;
 }
 
@@ -187,9 +198,11 @@ static void read_space(const struct space *s, struct buf *text, uint64_t values[
 	}
 }
 
-void net_mib_start(struct net_mib_reader *m)
+/* The first reading: what counts from here on is a loss of the run. */
+static int start(void *part, _unused_ struct err *err)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
+	struct net_mib_reader *m = part;
 
 	m->read_ns = clock_boot_ns();
 	for (size_t i = 0; i < m->spaces.len; i++) {
@@ -198,6 +211,7 @@ void net_mib_start(struct net_mib_reader *m)
 		read_space(s, &text, s->first);
 		memcpy(s->last, s->first, sizeof(s->last));
 	}
+	return 0;
 }
 
 static void emit(struct net_mib_reader *m, const struct space *s, enum net_mib which, uint64_t now,
@@ -214,9 +228,10 @@ static void emit(struct net_mib_reader *m, const struct space *s, enum net_mib w
 	probe_env_inject(m->p->env, &r.hdr, sizeof(r));
 }
 
-/* A file that cannot be read any more leaves its counters where they were. */
-void net_mib_emit(struct net_mib_reader *m)
+/* A record for each counter that rose; a file that cannot be read any more leaves its counters where they were. */
+static void emit_all(void *part)
 {
+	struct net_mib_reader *m = part;
 	const uint64_t now_ns = clock_boot_ns(), interval_ns = now_ns - m->read_ns;
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	uint64_t values[NET_MIB__MAX];
@@ -234,3 +249,7 @@ void net_mib_emit(struct net_mib_reader *m)
 		}
 	}
 }
+
+const struct net_part net_mib_part = {
+	.open = open_mib, .attach = start, .tick = emit_all, .finish = emit_all, .close = close_mib,
+};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/net/owner/net_sender_tuples.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +9,8 @@
 #include "base/err.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
+#include "probes/net/packet/net_spaces.h"
 
 #include "net_sender_tuples.skel.h"
 
@@ -18,20 +18,26 @@ struct net_sender_tuples {
 	struct net_sender_tuples_bpf *skel;
 };
 
-DEFINE_CLEANUP(struct net_sender_tuples *, net_sender_tuples_close)
-
-void net_sender_tuples_close(struct net_sender_tuples *f)
+static void close_senders(void *part)
 {
+	struct net_sender_tuples *f = part;
+
 	if (!f)
 		return;
 	net_sender_tuples_bpf__destroy(f->skel);
 	free(f);
 }
+DEFINE_CLEANUP(struct net_sender_tuples *, close_senders)
 
-int net_sender_tuples_open(struct probe *p, const struct net_setup *s, uint32_t netns, bool turns,
-			   struct net_sender_tuples **ret, struct err *err)
+/* The namespace whose tc programs record its senders already, 0 = none. */
+static uint32_t recorded_netns(const struct net_parts *all)
 {
-	_cleanup_(net_sender_tuples_closep) struct net_sender_tuples *f = calloc(1, sizeof(*f));
+	return all->setup.flows || all->setup.silent ? 0 : net_spaces_only(all->part[NET_PART_SPACES]);
+}
+
+static int open_senders(struct net_parts *all, void **ret, struct err *err)
+{
+	_cleanup_(close_sendersp) struct net_sender_tuples *f = calloc(1, sizeof(*f));
 	int r;
 
 	if (!f)
@@ -39,28 +45,28 @@ int net_sender_tuples_open(struct probe *p, const struct net_setup *s, uint32_t 
 	f->skel = net_sender_tuples_bpf__open();
 	if (!f->skel)
 		return err_errno(err, -errno, "cannot open the tuple feed");
-	f->skel->rodata->feed_turns = turns;
-	r = net_setup_turns(s, f->skel->maps.net_flow_direction_tables);
+	f->skel->rodata->feed_turns = all->setup.flows && !all->part[NET_PART_REDIRECT];
+	r = net_setup_turns(&all->setup, f->skel->maps.net_flow_direction_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
-	r = net_setup_apply(s, p, f->skel->obj, netns, err);
+	r = net_setup_apply(&all->setup, all->p, f->skel->obj, recorded_netns(all), err);
 	if (r >= 0)
-		r = probe_env_load(p->env, f->skel->obj, err);
+		r = probe_env_load(all->p->env, f->skel->obj, err);
 	if (r < 0)
 		return r;
+	net_spaces_share_flows(all, f->skel->maps.net_flow_direction_tables);
 	*ret = TAKE_PTR(f);
 	return 0;
 }
 
-int net_sender_tuples_flows(struct net_sender_tuples *f, uint32_t netns, int flows_fd)
+static int attach(void *part, struct err *err)
 {
-	return bpf_map_update_elem(bpf_map__fd(f->skel->maps.net_flow_direction_tables), &netns, &flows_fd, BPF_ANY);
-}
+	struct net_sender_tuples *f = part;
 
-int net_sender_tuples_attach(struct net_sender_tuples *f, struct err *err)
-{
 	f->skel->links.feed_tuple = bpf_program__attach(f->skel->progs.feed_tuple);
 	if (!f->skel->links.feed_tuple)
 		return err_errno(err, -errno, "cannot attach to the tracepoint net_dev_queue");
 	return 0;
 }
+
+const struct net_part net_sender_tuples_part = { .open = open_senders, .attach = attach, .close = close_senders };

@@ -13,7 +13,7 @@
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
 
 #include "net_sock.skel.h"
 
@@ -21,13 +21,6 @@ struct net_sock {
 	struct hooks *hooks;
 	struct probe_env *env;
 };
-
-struct sock_setup {
-	struct probe *p;
-	const struct net_setup *setup;
-};
-
-DEFINE_CLEANUP(struct net_sock *, net_sock_close)
 
 #define NO_FIRST "one event a call, with the address as translators of cgroups below left it"
 #define ROWS(name_) \
@@ -42,33 +35,42 @@ static const struct hook sock_hooks[] = {
 
 static void configure(void *ctx, struct bpf_object *obj)
 {
-	const struct sock_setup *s = ctx;
-
-	net_setup_rates(s->p->conf, obj);
+	net_setup_rates(((struct probe *)ctx)->conf, obj);
 }
 
-int net_sock_open(struct probe *p, const struct net_setup *s, struct net_sock **ret, struct err *err)
+static void close_sock(void *part)
 {
-	_cleanup_(net_sock_closep) struct net_sock *n = calloc(1, sizeof(*n));
-	struct sock_setup setup = { p, s };
+	struct net_sock *s = part;
+
+	if (!s)
+		return;
+	hooks_free(s->hooks);
+	free(s);
+}
+DEFINE_CLEANUP(struct net_sock *, close_sock)
+
+static int open_sock(struct net_parts *all, void **ret, struct err *err)
+{
+	_cleanup_(close_sockp) struct net_sock *n = calloc(1, sizeof(*n));
 	struct hooks_spec spec = {
-		.rows = sock_hooks, .n_rows = ARRAY_SIZE(sock_hooks), .configure = configure, .ctx = &setup,
+		.rows = sock_hooks, .n_rows = ARRAY_SIZE(sock_hooks), .configure = configure, .ctx = all->p,
 	};
 	int r;
 
 	if (!n)
 		return err_errno(err, -ENOMEM, "cannot load the socket programs");
-	n->env = p->env;
+	n->env = all->p->env;
 	spec.elf = net_sock_bpf__elf_bytes(&spec.elf_len);
-	r = hooks_load(p->env, &spec, p->instance, &n->hooks, err);
+	r = hooks_load(n->env, &spec, all->p->instance, &n->hooks, err);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(n);
 	return 0;
 }
 
-int net_sock_attach(struct net_sock *s, struct err *err)
+static int attach(void *part, struct err *err)
 {
+	struct net_sock *s = part;
 	_cleanup_close_ int fd = cgroup2_open(probe_env_host_root(s->env));
 
 	if (fd < 0)
@@ -78,20 +80,14 @@ int net_sock_attach(struct net_sock *s, struct err *err)
 	return 0;
 }
 
+static void detach(void *part)
+{
+	hooks_detach(((struct net_sock *)part)->hooks);
+}
+
+const struct net_part net_sock_part = { .open = open_sock, .attach = attach, .detach = detach, .close = close_sock };
+
 void net_sock_report(const struct net_sock *s, hook_report_fn fn, void *ctx)
 {
 	hooks_report(s->hooks, false, fn, ctx);
-}
-
-void net_sock_detach(struct net_sock *s)
-{
-	hooks_detach(s->hooks);
-}
-
-void net_sock_close(struct net_sock *s)
-{
-	if (!s)
-		return;
-	hooks_free(s->hooks);
-	free(s);
 }

@@ -15,27 +15,21 @@
 #include "base/map.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
 #include "probes/net/flow/net_flow.h"
 #include "probes/net/packet/net_iface.h"
 #include "probes/net/recorder/net_recorder.h"
-#include "probes/net/net_names.h"
 #include "probes/net/net_ns.h"
+#include "probes/net/net_part.h"
 #include "probes/net/packet/net_point.h"
 #include "probes/net/policy/net_policy.h"
-#include "probes/net/net_setup.h"
-#include "probes/net/packet/net_tc.h"
 
 struct net_netns {
 	struct probe *p;
-	const struct net_setup *setup;
-	struct net_names *names;
-	struct net_recorder *keep;	/* NULL = none */
-	struct net_policy *policy;	/* NULL = none */
+	struct net_parts *all;
 	int fd;				/* of the namespace */
 	uint32_t inode;
 	struct net_tc *tc;
-	struct net_flows *flows; /* owner of the tc programs; NULL = each packet is reported */
+	struct net_flows *flows;	/* of the tc programs; NULL = each packet is reported */
 	struct net_watch *watch;
 	struct loop_source *source;
 	struct coop_job job;		/* follows the interfaces */
@@ -91,15 +85,15 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 {
 	struct net_netns *s = ctx;
 	struct net_link *have = map_add(&s->links, &l->ifindex, NULL);
-	bool wanted = net_setup_iface(s->setup, l->name);
+	bool wanted = net_setup_iface(&s->all->setup, l->name);
 	struct err e = { 0 };
 
 	if (have)
 		*have = *l;
-	net_names_iface(s->names, s->inode, l->ifindex, l->name);
-	if (s->keep)
-		net_recorder_link(s->keep, s->inode, l);
-	if (s->setup->ifaces.len)
+	net_names_iface(&s->all->names, s->inode, l->ifindex, l->name);
+	if (s->all->part[NET_PART_RECORDER])
+		net_recorder_link(s->all->part[NET_PART_RECORDER], s->inode, l);
+	if (s->all->setup.ifaces.len)
 		want_drops(s, l->ifindex, wanted);
 	if (!up || !wanted) {
 		net_tc_detach(s->tc, l->ifindex, false);
@@ -157,31 +151,31 @@ static int detach_all(void *ctx)
 
 /* ---- life ---- */
 
+static net_tc_load_fn *const loaders[NET_PURPOSE__MAX] = {
+	[NET_FOR_PACKETS] = net_tc_load, [NET_FOR_FLOWS] = net_flow_load, [NET_FOR_RECORDER] = net_recorder_load,
+	[NET_FOR_POLICY] = net_policy_load,
+};
+
 static int load_programs(struct net_netns *s, struct err *err)
 {
 	struct net_tc_progs progs;
-	int r;
+	int r = loaders[s->all->setup.purpose](s->all, s->inode, &progs, err);
 
-	if (s->setup->flows)
-		r = net_flow_load(s->p, s->setup, s->inode, &s->flows, &progs, err);
-	else if (s->keep)
-		r = net_recorder_load(s->keep, s->inode, &progs, err);
-	else if (s->policy)
-		r = net_policy_load(s->policy, s->inode, &progs, err);
-	else
-		r = net_tc_load(s->p, s->setup, s->inode, &progs, err);
-	return r < 0 ? r : net_tc_open(s->p, &progs, s->inode, &s->tc, err);
+	if (r >= 0)
+		r = net_tc_open(s->p, &progs, s->inode, &s->tc, err);
+	if (r >= 0)
+		s->flows = progs.flows;
+	return r;
 }
 
-int net_netns_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_recorder *keep,
-		   struct net_policy *policy, const char *text, struct net_netns **ret, struct err *err)
+int net_netns_open(struct net_parts *all, const char *text, struct net_netns **ret, struct err *err)
 {
 	_cleanup_(net_netns_closep) struct net_netns *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot watch a network namespace");
-	*s = (struct net_netns){ .p = p, .setup = setup, .names = names, .keep = keep, .policy = policy, .fd = -1 };
+	*s = (struct net_netns){ .p = all->p, .all = all, .fd = -1 };
 	map_init(&s->links, sizeof(uint32_t), sizeof(struct net_link));
 	s->fd = net_ns_open(text, err);
 	if (s->fd < 0)
@@ -280,7 +274,6 @@ void net_netns_close(struct net_netns *s)
 	if (!s)
 		return;
 	net_netns_stop(s);
-	net_flow_free(s->flows);
 	net_tc_close(s->tc);
 	map_fini(&s->links);
 	if (s->fd >= 0)

@@ -10,20 +10,14 @@
 #include <stdint.h>
 
 struct err;
-struct net_recorder;
-struct net_names;
-struct net_policy;
-struct net_setup;
 struct net_netns;
-struct probe;
+struct net_parts;
 
 /*
  * @text as in net_ns_open(). -EINVAL if the namespace does not exist; any other error means that the programs do not
- * load here. @setup, @names, @keep and @policy are borrowed; with @keep and @policy NULL, packets are reported as
- * they come.
+ * load here.
  */
-int net_netns_open(struct probe *p, const struct net_setup *setup, struct net_names *names, struct net_recorder *keep,
-		   struct net_policy *policy, const char *text, struct net_netns **ret, struct err *err);
+int net_netns_open(struct net_parts *all, const char *text, struct net_netns **ret, struct err *err);
 
 /* Attaches to the interfaces that are up and watches for changes. */
 int net_netns_start(struct net_netns *s, struct err *err);

@@ -22,7 +22,7 @@
 #include "probes/net/packet/net_guard.h"
 #include "probes/net/packet/net_iface.h"
 #include "probes/net/packet/net_point.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
 #include "probes/net/net_wire.h"
 
 #include "net_tc.skel.h"
@@ -58,11 +58,10 @@ static void free_skel(void *skel)
 	net_tc_bpf__destroy(skel);
 }
 
-int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc_progs *ret,
-		struct err *err)
+int net_tc_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err)
 {
 	struct net_tc_bpf *skel = net_tc_bpf__open();
-	const struct net_conf *c = p->conf;
+	const struct net_conf *c = all->p->conf;
 	bool query = !c->once && !(c->count.on && !c->count.events);
 	int r;
 
@@ -71,9 +70,9 @@ int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, stru
 	probe_rodata_set(skel->obj, "net_query_state", &query, sizeof(query));
 	r = query ? 0 : bpf_map__set_max_entries(skel->maps.inst_net_convs, 1);
 	if (r >= 0)
-		r = net_setup_apply(s, p, skel->obj, netns, err);
+		r = net_setup_apply(&all->setup, all->p, skel->obj, netns, err);
 	if (r >= 0)
-		r = probe_env_load(p->env, skel->obj, err);
+		r = probe_env_load(all->p->env, skel->obj, err);
 	if (r < 0) {
 		net_tc_bpf__destroy(skel);
 		return r;

@@ -11,22 +11,24 @@
 
 struct err;
 struct net_addr_key;
+struct net_flows;
 struct net_link;
-struct net_setup;
+struct net_parts;
 struct net_tc;
 struct probe;
 
-/* Loaded programs of any purpose. The skeleton owns the descriptors. */
+/* Loaded programs of any purpose. @skel owns the descriptors. */
 struct net_tc_progs {
 	int fd[2][2];		 /* [link type is raw IP][egress] */
 	int points_fd, local_fd; /* maps net_points (-1 = the programs have none), inst_net_local */
+	struct net_flows *flows; /* in @skel; NULL = each packet is reported */
 	void *skel;		/* owned, by `free` */
 	void (*free)(void *skel);
 };
 
-/* Loads the programs that report each packet, for namespace @netns (inode). */
-int net_tc_load(struct probe *p, const struct net_setup *s, uint32_t netns, struct net_tc_progs *ret,
-		struct err *err);
+/* Loads the programs of one purpose for namespace @netns (inode); this one those that report each packet. */
+typedef int net_tc_load_fn(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err);
+net_tc_load_fn net_tc_load;
 
 /* Takes ownership of @progs, on failure too. */
 int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netns, struct net_tc **ret,

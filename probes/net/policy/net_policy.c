@@ -21,8 +21,7 @@
 #include "probe/probe.h"
 #include "probes/net/net.h"
 #include "probes/net/policy/net_policy_wire.h"
-#include "probes/net/net_setup.h"
-#include "probes/net/packet/net_tc.h"
+#include "probes/net/net_part.h"
 
 #include "net_policy.skel.h"
 
@@ -39,7 +38,6 @@ struct net_policy {
 	int texts;			/* owned; map of struct net_policy_text, -1 = none */
 };
 
-DEFINE_CLEANUP(struct net_policy *, net_policy_close)
 DEFINE_CLEANUP(struct policy *, policy_free)
 DEFINE_CLEANUP(struct policy_table *, policy_table_free)
 
@@ -270,15 +268,29 @@ static void publish_names(const struct net_policy *n)
 
 /* ---- life ---- */
 
-int net_policy_open(struct probe *p, const struct net_setup *s, struct net_policy **ret, struct err *err)
+static void close_policy(void *part)
 {
-	_cleanup_(net_policy_closep) struct net_policy *n = calloc(1, sizeof(*n));
+	struct net_policy *n = part;
+
+	if (!n)
+		return;
+	policy_free(n->rules);
+	policy_table_free(n->table);
+	if (n->texts >= 0)
+		close(n->texts);
+	free(n);
+}
+DEFINE_CLEANUP(struct net_policy *, close_policy)
+
+static int open_policy(struct net_parts *all, void **ret, struct err *err)
+{
+	_cleanup_(close_policyp) struct net_policy *n = calloc(1, sizeof(*n));
 	int r;
 
 	if (!n)
 		return err_errno(err, -ENOMEM, "cannot allocate the rules");
-	n->p = p;
-	n->setup = s;
+	n->p = all->p;
+	n->setup = &all->setup;
 	n->texts = -1;
 	r = read_rules(n, conf_of(n)->text, &n->rules, &n->table, err);
 	if (r < 0)
@@ -288,16 +300,7 @@ int net_policy_open(struct probe *p, const struct net_setup *s, struct net_polic
 	return 0;
 }
 
-void net_policy_close(struct net_policy *n)
-{
-	if (!n)
-		return;
-	policy_free(n->rules);
-	policy_table_free(n->table);
-	if (n->texts >= 0)
-		close(n->texts);
-	free(n);
-}
+const struct net_part net_policy_part = { .open = open_policy, .close = close_policy };
 
 static void free_skel(void *skel)
 {
@@ -326,8 +329,9 @@ static int load(struct net_policy *n, uint32_t netns, struct net_policy_bpf *ske
 	return r;
 }
 
-int net_policy_load(struct net_policy *n, uint32_t netns, struct net_tc_progs *ret, struct err *err)
+int net_policy_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err)
 {
+	struct net_policy *n = all->part[NET_PART_POLICY];
 	struct net_policy_bpf *skel = net_policy_bpf__open();
 	int r = skel ? load(n, netns, skel, err) : err_errno(err, -errno, "cannot open the programs of the rules");
 

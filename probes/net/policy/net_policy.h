@@ -6,20 +6,15 @@
 #ifndef NET_NET_POLICY_H
 #define NET_NET_POLICY_H
 
-#include <stdint.h>
+#include "probes/net/packet/net_tc.h"
 
-struct err;
 struct net_policy;
-struct net_setup;
-struct net_tc_progs;
-struct probe;
+struct net_part;
 
-/* Parses the rules of the configuration. -EINVAL with "NAME:LINE:COLUMN: message". */
-int net_policy_open(struct probe *p, const struct net_setup *s, struct net_policy **ret, struct err *err);
-void net_policy_close(struct net_policy *n);	/* NULL is fine */
+/* open() parses the rules of the configuration: -EINVAL with "NAME:LINE:COLUMN: message". */
+extern const struct net_part net_policy_part;
 
-/* Loads the programs for namespace @netns (inode) and installs the rules. */
-int net_policy_load(struct net_policy *n, uint32_t netns, struct net_tc_progs *ret, struct err *err);
+net_tc_load_fn net_policy_load; /* installs the rules, too */
 
 /* Replaces the rules of all interfaces at once. On failure (syntax error, no memory) the old rules stay active. */
 int net_policy_replace(struct net_policy *n, const char *text, struct err *err);

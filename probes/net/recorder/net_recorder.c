@@ -30,8 +30,7 @@
 #include "probes/net/recorder/net_recorder_ring.h"
 #include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/packet/net_point.h"
-#include "probes/net/net_setup.h"
-#include "probes/net/packet/net_tc.h"
+#include "probes/net/net_part.h"
 #include "probes/net/net_wire.h"
 
 #include "net_recorder.skel.h"
@@ -97,30 +96,10 @@ static int share_out(struct net_recorder *k, uint64_t bytes, struct err *err)
 	return 0;
 }
 
-int net_recorder_new(struct probe *p, const struct net_setup *s, struct net_recorder **ret, struct err *err)
+static void close_recorder(void *part)
 {
-	const struct net_recorder_conf *c = &((const struct net_conf *)p->conf)->keep;
-	struct net_recorder *k = calloc(1, sizeof(*k));
-	int r;
+	struct net_recorder *k = part;
 
-	if (!k)
-		return err_errno(err, -ENOMEM, "cannot set up the recorder");
-	k->p = p;
-	k->setup = s;
-	k->keep_ns = c->keep_ns;
-	k->after_ns = c->after_ns;
-	map_init(&k->points, sizeof(uint64_t), 2);
-	r = share_out(k, c->bytes ? c->bytes : NET_RECORDER_BYTES, err);
-	if (r < 0) {
-		net_recorder_free(k);
-		return r;
-	}
-	*ret = k;
-	return 0;
-}
-
-void net_recorder_free(struct net_recorder *k)
-{
 	if (!k)
 		return;
 	loop_remove(k->timer);
@@ -134,6 +113,28 @@ void net_recorder_free(struct net_recorder *k)
 	vec_fini(&k->marks);
 	map_fini(&k->points);
 	free(k);
+}
+
+static int open_recorder(struct net_parts *all, void **ret, struct err *err)
+{
+	const struct net_recorder_conf *c = &((const struct net_conf *)all->p->conf)->keep;
+	struct net_recorder *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return err_errno(err, -ENOMEM, "cannot set up the recorder");
+	k->p = all->p;
+	k->setup = &all->setup;
+	k->keep_ns = c->keep_ns;
+	k->after_ns = c->after_ns;
+	map_init(&k->points, sizeof(uint64_t), 2);
+	r = share_out(k, c->bytes ? c->bytes : NET_RECORDER_BYTES, err);
+	if (r < 0) {
+		close_recorder(k);
+		return r;
+	}
+	*ret = k;
+	return 0;
 }
 
 static int map_array(struct net_recorder *k, const char *name, size_t len, void **ret)
@@ -199,8 +200,9 @@ static int load(struct net_recorder *k, uint32_t netns, struct net_recorder_bpf 
 	return r;
 }
 
-int net_recorder_load(struct net_recorder *k, uint32_t netns, struct net_tc_progs *ret, struct err *err)
+int net_recorder_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err)
 {
+	struct net_recorder *k = all->part[NET_PART_RECORDER];
 	struct net_recorder_bpf *skel = net_recorder_bpf__open();
 	int r = skel ? load(k, netns, skel, err) : err_errno(err, -errno, "cannot open the recorder's programs");
 
@@ -557,7 +559,7 @@ static int on_due(void *ctx, uint64_t now_ns)
 	return 0;
 }
 
-/* One shot; without a loop, net_recorder_tick() checks. */
+/* One shot; without a loop, tick() checks. */
 static int set_timer(struct net_recorder *k)
 {
 	if (!k->p->loop)
@@ -589,8 +591,9 @@ int net_recorder_trigger(struct net_recorder *k, const struct net_recorder_trigg
 	return 0;
 }
 
-void net_recorder_tick(struct net_recorder *k)
+static void tick(void *part)
 {
+	struct net_recorder *k = part;
 	uint64_t now_ns = clock_boot_ns();
 
 	if (k->due_ns && !k->p->loop && now_ns > k->due_ns + GRACE_NS)
@@ -598,10 +601,17 @@ void net_recorder_tick(struct net_recorder *k)
 	forget_old(k, now_ns);
 }
 
-void net_recorder_end(struct net_recorder *k)
+/* Makes a pending dump. */
+static void finish(void *part)
 {
+	struct net_recorder *k = part;
+
 	loop_remove(TAKE_PTR(k->timer));
 	if (!k->due_ns)
 		return;
 	dump_now(k, MIN(k->due_ns, clock_boot_ns()));
 }
+
+const struct net_part net_recorder_part = {
+	.open = open_recorder, .tick = tick, .finish = finish, .close = close_recorder,
+};

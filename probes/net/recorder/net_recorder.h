@@ -9,14 +9,12 @@
 
 #include <stdint.h>
 
+#include "probes/net/packet/net_tc.h"
+
 #define NET_RECORDER_BYTES (64u << 20) /* default */
 
-struct err;
 struct net_recorder;
-struct net_link;
-struct net_setup;
-struct net_tc_progs;
-struct probe;
+struct net_part;
 struct sonde_rec;
 
 /* The trigger of a dump. */
@@ -27,11 +25,9 @@ struct net_recorder_trigger {
 	const char *on;		/* the condition; NULL = none */
 };
 
-int net_recorder_new(struct probe *p, const struct net_setup *s, struct net_recorder **ret, struct err *err);
-void net_recorder_free(struct net_recorder *k); /* accepts NULL; after the programs */
+extern const struct net_part net_recorder_part;
 
-/* Loads the programs for namespace @netns (inode); the first one creates the memory. */
-int net_recorder_load(struct net_recorder *k, uint32_t netns, struct net_tc_progs *ret, struct err *err);
+net_tc_load_fn net_recorder_load; /* the first one creates the memory */
 
 /* An interface of @netns appeared or changed. */
 void net_recorder_link(struct net_recorder *k, uint32_t netns, const struct net_link *l);
@@ -44,8 +40,5 @@ void net_recorder_record(struct net_recorder *k, const struct sonde_rec *r);
  * do not overlap. 0 or -ENOMEM.
  */
 int net_recorder_trigger(struct net_recorder *k, const struct net_recorder_trigger *t);
-
-void net_recorder_tick(struct net_recorder *k); /* about every second */
-void net_recorder_end(struct net_recorder *k);	/* after detaching: makes a pending dump */
 
 #endif

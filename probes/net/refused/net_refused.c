@@ -17,7 +17,7 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_ns.h"
-#include "probes/net/net_setup.h"
+#include "probes/net/net_part.h"
 #include "probes/net/refused/net_refused_wire.h"
 
 #include "net_refused.skel.h"
@@ -31,15 +31,16 @@ struct net_refused {
 	struct bpf_program *syn;
 };
 
-DEFINE_CLEANUP(struct net_refused *, net_refused_close)
-
-void net_refused_close(struct net_refused *n)
+static void close_refused(void *part)
 {
+	struct net_refused *n = part;
+
 	if (!n)
 		return;
 	net_refused_bpf__destroy(n->skel);
 	free(n);
 }
+DEFINE_CLEANUP(struct net_refused *, close_refused)
 
 /* ---- the running kernel ---- */
 
@@ -128,9 +129,10 @@ static int size_readings(struct net_refused *n)
 					(uint32_t)(spaces + SPARE_SPACES) * probe_env_n_cpus(n->p->env));
 }
 
-int net_refused_open(struct probe *p, const struct net_setup *s, struct net_refused **ret, struct err *err)
+static int open_refused(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(net_refused_closep) struct net_refused *n = calloc(1, sizeof(*n));
+	_cleanup_(close_refusedp) struct net_refused *n = calloc(1, sizeof(*n));
+	struct probe *p = all->p;
 	int r;
 
 	if (!n)
@@ -146,11 +148,11 @@ int net_refused_open(struct probe *p, const struct net_setup *s, struct net_refu
 	r = size_readings(n);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the readings of counters");
-	r = net_setup_apply(s, p, n->skel->obj, 0, err);
+	r = net_setup_apply(&all->setup, p, n->skel->obj, 0, err);
 	if (r >= 0)
 		r = probe_env_load(p->env, n->skel->obj, err);
 	if (r >= 0)
-		r = net_setup_ifaces(s, n->skel->obj, err);
+		r = net_setup_ifaces(&all->setup, n->skel->obj, err);
 	if (r >= 0)
 		r = probe_env_watch(p->env, n->syn, p->instance);
 	if (r >= 0)
@@ -191,8 +193,11 @@ static int walk_all(struct net_refused *n, bool end, struct err *err)
 	return 0;
 }
 
-int net_refused_attach(struct net_refused *n, struct err *err)
+/* Reads the counters of every namespace on every CPU, too. */
+static int attach(void *part, struct err *err)
 {
+	struct net_refused *n = part;
+
 	n->skel->links.refused_syn = bpf_program__attach(n->syn);
 	if (!n->skel->links.refused_syn)
 		return err_errno(err, -errno, "cannot attach to the tracepoint consume_skb");
@@ -202,8 +207,10 @@ int net_refused_attach(struct net_refused *n, struct err *err)
 	return walk_all(n, false, err);
 }
 
-void net_refused_detach(struct net_refused *n)
+static void detach(void *part)
 {
+	struct net_refused *n = part;
+
 	if (n->skel->links.refused_ack)
 		walk_all(n, true, NULL);
 	net_refused_bpf__detach(n->skel);
@@ -250,8 +257,10 @@ static int add_readings(struct net_refused *n, struct map *totals)
 	return 0;
 }
 
-void net_refused_emit(struct net_refused *n)
+/* Compares the kernel's count with that of the programs: a record for each namespace with refused connections. */
+static void finish(void *part)
 {
+	struct net_refused *n = part;
 	struct map totals;
 	void *key, *val;
 	size_t pos = 0;
@@ -271,3 +280,7 @@ void net_refused_emit(struct net_refused *n)
 	}
 	map_fini(&totals);
 }
+
+const struct net_part net_refused_part = {
+	.open = open_refused, .attach = attach, .detach = detach, .finish = finish, .close = close_refused,
+};

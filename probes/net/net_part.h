@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The parts of the net probe: each has a kind of hook, or a task of user space beside them, and its own file.
+ */
+#ifndef NET_NET_PART_H
+#define NET_NET_PART_H
+
+#include "probes/net/net_names.h"
+#include "probes/net/net_setup.h"
+
+struct err;
+struct probe;
+
+/* In the order of opening and attaching; closed in reverse. */
+enum net_part_id {
+	NET_PART_RECORDER, NET_PART_POLICY, NET_PART_MAP, NET_PART_SPACES, NET_PART_REDIRECT, NET_PART_SENDERS,
+	NET_PART_DROP, NET_PART_XDP, NET_PART_COUNT, NET_PART_REFUSED, NET_PART_SOCK, NET_PART_MIB, NET_PART__MAX
+};
+
+/* What they share: borrowed by each until it is closed. */
+struct net_parts {
+	struct probe *p;
+	struct net_setup setup;
+	struct net_names names;
+	void *part[NET_PART__MAX];	/* NULL = is not needed, or does not work here */
+};
+
+/* Missing functions have nothing to do, but open() and close(). */
+struct net_part {
+	int (*open)(struct net_parts *all, void **ret, struct err *err);
+	int (*attach)(void *part, struct err *err);
+	void (*tick)(void *part);	/* about every second */
+	void (*detach)(void *part);
+	void (*finish)(void *part);	/* after detaching: the last records */
+	void (*close)(void *part);	/* detaches; NULL is fine */
+};
+
+#endif
