@@ -24,7 +24,7 @@
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_redirect.h"
 #include "probes/net/mib/net_mib.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_part.h"
 #include "probes/net/owner/net_sender_tuples.h"
@@ -96,7 +96,7 @@ static unsigned needed(const struct probe *p, const struct net_setup *s)
 		on |= 1u << NET_PART_SPACES | 1u << NET_PART_REDIRECT;
 	if (c->keep.keep_ns)
 		on |= 1u << NET_PART_RECORDER;
-	else if (s->kinds & 1u << NET_KIND_DROP)	/* each packet of the host pays for it: no part of a recorder */
+	else if (s->kinds & 1u << NET_KIND_DROP) /* it costs each packet of the host: too much for a recorder */
 		on |= 1u << NET_PART_SENDERS;
 	if (c->policy.text)
 		on |= 1u << NET_PART_POLICY;
@@ -223,10 +223,10 @@ static int net_tick(struct probe *p, uint64_t now_ns)
 static int net_sample(struct probe *p, uint32_t one_in, char *ret_what, size_t size)
 {
 	const int fd = probe_env_instance_map(p->env, p->instance, "inst_net_one_in");
-	const struct net_state *st = p->state;
+	const struct net_setup *s = &((const struct net_state *)p->state)->all.setup;
 	const uint32_t zero = 0;
 
-	if (fd < 0 || st->all.setup.silent || st->all.setup.flows || bpf_map_update_elem(fd, &zero, &one_in, BPF_ANY) < 0)
+	if (fd < 0 || s->silent || s->flows || bpf_map_update_elem(fd, &zero, &one_in, BPF_ANY) < 0)
 		return -ENOTSUP;
 	if (one_in > 1)
 		snprintf(ret_what, size, "recording 1 of %u packets and drops", one_in);

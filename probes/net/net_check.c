@@ -13,7 +13,7 @@
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_flow.h"
 #include "probes/net/flow/net_redirect.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"
 #include "probes/net/owner/net_sender_tuples.h"
@@ -199,7 +199,8 @@ int net_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	check_netlink(&c);
 	check_drops(&c);
 	/* where functions cannot be traced, redirected packets are counted when they leave by another interface */
-	check_part(&c, &net_redirect_part, "redirections", "those to another interface are seen when they leave by it");
+	check_part(&c, &net_redirect_part, "redirections",
+		   "those to another interface are seen when they leave by it");
 	check_part(&c, &net_xdp_part, "XDP exceptions", "");
 	check_part(&c, &net_refused_part, "refused connections", "");
 	check_sockets(&c);

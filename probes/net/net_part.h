@@ -11,13 +11,13 @@
 struct err;
 struct probe;
 
-/* In the order of opening and attaching; closed in reverse. */
+/* Opened and attached in this order, closed in reverse. */
 enum net_part_id {
 	NET_PART_RECORDER, NET_PART_POLICY, NET_PART_MAP, NET_PART_SPACES, NET_PART_REDIRECT, NET_PART_SENDERS,
 	NET_PART_DROP, NET_PART_XDP, NET_PART_COUNT, NET_PART_REFUSED, NET_PART_SOCK, NET_PART_MIB, NET_PART__MAX
 };
 
-/* What they share: borrowed by each until it is closed. */
+/* Shared by all parts, which borrow it until they are closed. */
 struct net_parts {
 	struct probe *p;
 	struct net_setup setup;
@@ -25,7 +25,7 @@ struct net_parts {
 	void *part[NET_PART__MAX];	/* NULL = is not needed, or does not work here */
 };
 
-/* Missing functions have nothing to do, but open() and close(). */
+/* Functions but open() and close() may be NULL. */
 struct net_part {
 	int (*open)(struct net_parts *all, void **ret, struct err *err);
 	int (*attach)(void *part, struct err *err);

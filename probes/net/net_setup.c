@@ -17,7 +17,7 @@
 #include "pktfilter/pktfilter.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 
 #define SNAPLEN_TEXT 128u /* headers; Cilium's default too */
 #define HEAD_BYTES 128u	  /* the programs read that much in any case */

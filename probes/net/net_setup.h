@@ -19,7 +19,7 @@ struct net_conf;
 struct probe;
 struct probe_env;
 
-/* What the programs at the interfaces are for. */
+/* Purpose of the programs at the interfaces. */
 enum net_purpose { NET_FOR_PACKETS, NET_FOR_FLOWS, NET_FOR_RECORDER, NET_FOR_POLICY, NET_PURPOSE__MAX };
 
 struct net_setup {

@@ -22,7 +22,7 @@
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/snapshot/sys_cputime.h"
 #include "probes/sys/snapshot/sys_resync.h"
 #include "probes/sys/stats/sys_gate.h"

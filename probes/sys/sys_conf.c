@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "event/filter/filter.h"
 #include "probe/budget/budget.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"

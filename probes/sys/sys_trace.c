@@ -12,7 +12,7 @@
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_suppress.h"
 
 #include "sys_trace.skel.h"

@@ -425,7 +425,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (!a->broadcast)
 		return err_errno(err, -ENOMEM, "cannot start the agent");
 	a->vmsplice_sender = vmsplice_sender_new();
-	pktfilter_prepare(NULL);	/* executable memory is forbidden; on failure only packet filters are refused */
+	pktfilter_prepare(NULL);	/* executable memory is forbidden; a failure refuses packet filters only */
 	r = open_pipeline(a, err);
 	if (r >= 0)
 		r = open_sockets(a, err);

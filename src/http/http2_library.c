@@ -20,7 +20,8 @@ _Static_assert(ARRAY_SIZE(symbols) * sizeof(void *) == sizeof(struct http2_libra
 int http2_library_load(struct http2_library *ret, struct err *err)
 {
 	static const struct library lib = {
-		.name = "libnghttp2", .package = "libnghttp2-14", .files = { "libnghttp2.so.14", "libnghttp2.so" },
+		.name = "libnghttp2", .package = "libnghttp2-14",
+		.files = { "libnghttp2.so.14", "libnghttp2.so" },
 		.symbols = symbols, .n = ARRAY_SIZE(symbols),
 	};
 

@@ -17,7 +17,8 @@ _Static_assert(ARRAY_SIZE(symbols) * sizeof(void *) == sizeof(struct http_librar
 int http_library_load(struct http_library *ret, struct err *err)
 {
 	static const struct library lib = {
-		.name = "libmicrohttpd", .package = "libmicrohttpd12", .files = { "libmicrohttpd.so.12", "libmicrohttpd.so" },
+		.name = "libmicrohttpd", .package = "libmicrohttpd12",
+		.files = { "libmicrohttpd.so.12", "libmicrohttpd.so" },
 		.symbols = symbols, .n = ARRAY_SIZE(symbols),
 	};
 

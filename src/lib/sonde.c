@@ -24,7 +24,7 @@
 #include "event/event.h"
 #include "event/params.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "scap/block.h"
 #include "scap/event.h"
 #include "scap/schema.h"

@@ -8,8 +8,8 @@ import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SCRIPT = os.path.join(ROOT, "tools/lint/structure.py")
-TARGETS = {"circles": 0, "folder-circles": 0, "dead": 0, "tested-only": 0, "static": 0, "prefix": 0, "files": 30,
-           "single": 0, "impl": 0, "options": 30, "help": 60}
+TARGETS = {"circles": 0, "folder-circles": 0, "include-circles": 0, "include-folders": 0, "dead": 0,
+           "tested-only": 0, "static": 0, "prefix": 0, "files": 30, "single": 0, "impl": 0, "options": 30, "help": 60}
 MAIN = {"src/cmd/main.c": "void a_run(void);\nint main(void) { a_run(); }\n"}
 PROGRAM = """#!/bin/sh
 case $1 in
@@ -32,6 +32,16 @@ CASES = [
                         "src/y/b.c": "void a_end(void);\nvoid b_run(void) { a_end(); }\n"},
      ["src/x:1: in a circle of 2, closed by src/y -> src/x (a_end)",
       "src/y:1: in a circle of 2, closed by src/y -> src/x (a_end)"]),
+    ("include-circles", {"src/x/a.c": '#include "b.h"\nvoid a_run(void) {}\n', "src/x/a.h": "", "src/x/b.h": "",
+                         "src/x/b.c": '#include "a.h"\n', "src/x/c.h": '#include "x/a.h"\n'},
+     ["src/x/a:1: in a circle of 2, closed by src/x/b -> src/x/a (a.h)",
+      "src/x/b:1: in a circle of 2, closed by src/x/b -> src/x/a (a.h)"]),
+    ("include-circles", {"src/x/a.c": '#include "a.h"\n#include "b.h"\nvoid a_run(void) {}\n', "src/x/a.h": "",
+                         "src/x/b.h": "", "probes/x/b.bpf.c": '#include "x/a.h"\n'}, []),
+    ("include-folders", {"src/x/a.c": "void a_run(void) {}\n", "src/x/a.h": '#include "y/b.h"\n',
+                         "src/x/c/a.h": "", "src/y/b.h": '#include "x/c/a.h"\n'},
+     ["src/x:1: in a circle of 2, closed by src/y -> src/x (a.h)",
+      "src/y:1: in a circle of 2, closed by src/y -> src/x (a.h)"]),
     ("dead", {"src/x/a.c": "void a_run(void) {}\n\nvoid a_old(void)\n{\n}\n"},
      ["src/x/a.c:3: a_old(): unused: remove it"]),
     ("dead", {"src/x/a.c": "void a_run(void) {}\n", "src/x/h.h": "static inline void h_old(void) {}\n"},

@@ -16,7 +16,7 @@
 #include "event/decode.h"
 #include "event/event.h"
 #include "event_words.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_event.h"
 #include "probes/net/packet/net_point.h"
 #include "probes/net/net_setup.h"

@@ -25,7 +25,7 @@
 #include "scap/schema.h"
 
 #define PROBE_ID 4
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/print/sys_print.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_map.h"

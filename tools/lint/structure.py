@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The shape of the product: circles, dead functions, prefixes, crowded folders, headers of one file, options.
+"""The shape of the product: circles of calls and of includes, dead functions, prefixes, crowded folders, options.
 
 Symbols come from the objects of the build folder (SONDE_BUILD, build), options from its program: `make lint` builds
 both first, and a missing or outdated build is a finding. tools/lint/structure.max holds for each kind the target and
@@ -115,6 +115,44 @@ def folder_circles():
             if module(user) != module(definer):
                 graph[module(user)][module(definer)] |= names
     yield from circle_hits(graph, lambda member: member)
+
+
+# -- circles of includes
+
+INCLUDED_FROM = ("src/", "", "include/")
+
+
+def unit(path):
+    """A .c file and its header are one; a BPF file, or a header of both worlds, is one of its own."""
+    return path if is_kernel_side(path) else os.path.splitext(path)[0]
+
+
+@functools.lru_cache(None)
+def includes():
+    """(path, included path), files of the product only."""
+    known = set(c_files("src/", "probes/", "bpf/", "include/"))
+    found = []
+    for path in sorted(known):
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text(path), re.M):
+            places = [folder + name for folder in (*INCLUDED_FROM, os.path.dirname(path) + "/")]
+            found += [(path, place) for place in places if place in known][:1]
+    return found
+
+
+def include_hits(node, home):
+    graph = collections.defaultdict(lambda: collections.defaultdict(set))
+    for path, included in includes():
+        if node(path) != node(included):
+            graph[node(path)][node(included)].add(os.path.basename(included))
+    yield from circle_hits(graph, home)
+
+
+def include_circles():
+    yield from include_hits(unit, module)
+
+
+def include_folders():
+    yield from include_hits(module, module)
 
 
 # -- dead functions
@@ -265,6 +303,8 @@ def help_lines():
 KINDS = {
     "circles": (circles, "files in circles of calls"),
     "folder-circles": (folder_circles, "folders in circles of calls"),
+    "include-circles": (include_circles, "files in circles of includes"),
+    "include-folders": (include_folders, "folders in circles of includes"),
     "dead": (dead, "functions that nothing uses"),
     "tested-only": (tested_only, "functions that only tests use"),
     "static": (to_static, "functions to make static"),

@@ -16,7 +16,7 @@
 #include "event/names.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/count/net_count_wire.h"
 #include "probes/net/datapath/net_dpnames.h"
 #include "probes/net/net_part.h"

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/datapath/net_dpnames.h"
 #include "probes/net/datapath/net_map_reader.h"
 #include "probes/net/packet/net_iface.h"

@@ -10,7 +10,7 @@ struct net_map;
 struct net_part;
 struct ring_rec;
 
-/* open(): -EBUSY with a message that names the reader. Interfaces have the names of the caller's network namespace. */
+/* open(): -EBUSY with a message that names the reader. Interfaces have the names of the caller's namespace. */
 extern const struct net_part net_map_part;
 
 int net_map_raw(struct net_map *m, const struct ring_rec *r);	/* one of the events */

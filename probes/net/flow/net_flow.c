@@ -14,9 +14,10 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/flow/net_flow_table_wire.h"
 #include "probes/net/net_part.h"
+#include "probes/net/packet/net_tc.h"
 #include "probes/net/net_wire.h"
 
 #include "net_flow.skel.h"

@@ -6,9 +6,14 @@
 #ifndef NET_NET_FLOW_H
 #define NET_NET_FLOW_H
 
-#include "probes/net/packet/net_tc.h"
+#include <stdint.h>
 
-net_tc_load_fn net_flow_load;
+struct err;
+struct net_flows;
+struct net_parts;
+struct net_tc_progs;
+
+int net_flow_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err);
 int net_flow_fd(const struct net_flows *f); /* of the map net_flows */
 
 /* Inside the namespace, before the next two: completes flows from connection tracking. @ctx: the flows. */

@@ -19,7 +19,7 @@
 #include "probe/probe.h"
 #include "probes/net/mib/net_mib_table.h"
 #include "probes/net/mib/net_mib_wire.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"
 

@@ -21,6 +21,7 @@
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"
 #include "probes/net/packet/net_point.h"
+#include "probes/net/packet/net_tc.h"
 #include "probes/net/policy/net_policy.h"
 
 struct net_netns {

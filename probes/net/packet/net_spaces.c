@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"
 #include "probes/net/packet/net_netns.h"

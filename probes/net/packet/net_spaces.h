@@ -12,7 +12,7 @@ struct net_part;
 struct net_parts;
 struct net_spaces;
 
-/* open(): NULL if the programs load in no namespace; one that does not exist is -EINVAL with a message. */
+/* open(): NULL if the programs load in no namespace; -EINVAL with a message if a namespace does not exist. */
 extern const struct net_part net_spaces_part;
 
 /* Inode of the namespace if it is the only one, else 0. @s may be NULL. */

@@ -17,7 +17,7 @@
 #include "probe/closer.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/packet/net_clsact.h"
 #include "probes/net/packet/net_guard.h"
 #include "probes/net/packet/net_iface.h"

@@ -26,9 +26,11 @@ struct net_tc_progs {
 	void (*free)(void *skel);
 };
 
-/* Loads the programs of one purpose for namespace @netns (inode); this one those that report each packet. */
+/* Loads the programs of one purpose for namespace @netns (inode). */
 typedef int net_tc_load_fn(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err);
-net_tc_load_fn net_tc_load;
+
+/* Those that report each packet. */
+int net_tc_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err);
 
 /* Takes ownership of @progs, on failure too. */
 int net_tc_open(struct probe *p, const struct net_tc_progs *progs, uint32_t netns, struct net_tc **ret,

@@ -19,9 +19,10 @@
 #include "host/cgroup2.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/policy/net_policy_wire.h"
 #include "probes/net/net_part.h"
+#include "probes/net/packet/net_tc.h"
 
 #include "net_policy.skel.h"
 

@@ -9,12 +9,12 @@
 
 #include <stdint.h>
 
-#include "probes/net/packet/net_tc.h"
-
-#define NET_RECORDER_BYTES (64u << 20) /* default */
-
-struct net_recorder;
+struct err;
+struct net_link;
 struct net_part;
+struct net_parts;
+struct net_recorder;
+struct net_tc_progs;
 struct sonde_rec;
 
 /* The trigger of a dump. */
@@ -27,7 +27,8 @@ struct net_recorder_trigger {
 
 extern const struct net_part net_recorder_part;
 
-net_tc_load_fn net_recorder_load; /* the first one creates the memory */
+/* The first one creates the memory. */
+int net_recorder_load(const struct net_parts *all, uint32_t netns, struct net_tc_progs *ret, struct err *err);
 
 /* An interface of @netns appeared or changed. */
 void net_recorder_link(struct net_recorder *k, uint32_t netns, const struct net_link *l);

@@ -15,7 +15,7 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 
 #define COMM_BYTES 16
 

@@ -14,7 +14,7 @@
 #include "event/core.h"
 #include "probe/env.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
 

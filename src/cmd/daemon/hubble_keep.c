@@ -20,7 +20,7 @@
 #include "loop/loop.h"
 #include "pipeline/pipeline.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 #include "sinks/sink.h"

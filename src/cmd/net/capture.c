@@ -22,7 +22,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_wire.h"
 
 const char *const capture_direction_names[] = {

@@ -10,7 +10,7 @@
 #include "base/opt.h"
 #include "cmd/net/recorder.h"
 #include "cmd/run.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 
 struct cmd_words;
 struct packet_filter;

@@ -18,7 +18,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/count/net_count_wire.h"
 
 struct counters_conf {

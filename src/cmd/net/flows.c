@@ -23,7 +23,7 @@
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 #include "view/view.h"

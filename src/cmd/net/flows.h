@@ -11,7 +11,7 @@
 
 #include "base/opt.h"
 #include "cmd/run.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 
 struct cmd_words;
 struct sink_ops;

@@ -20,7 +20,7 @@
 #include "cmd/run.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"
 

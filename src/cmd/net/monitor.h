@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/opt.h"
 #include "cmd/run.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 
 struct cilium_listener;
 struct cmd_words;

@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "pktfilter/pktfilter.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/flow/net_flow_find.h"
 #include "sinks/sink.h"
 #include "sonde/pktfilter_wire.h"

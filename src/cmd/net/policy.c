@@ -30,7 +30,7 @@
 #include "event/json.h"
 #include "policy/policy.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/policy/net_policy_wire.h"
 #include "probes/net/net_wire.h"
 

@@ -18,7 +18,7 @@
 #include "cmd/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 #include "probes/net/net_event.h"
 #include "probes/net/recorder/net_recorder_wire.h"
 #include "probes/net/net_wire.h"

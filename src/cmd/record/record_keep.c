@@ -22,7 +22,7 @@
 #include "loop/loop.h"
 #include "pipeline/pipeline.h"
 #include "probe/probe.h"
-#include "probes/net/net.h"
+#include "probes/net/net_conf.h"
 
 #define LOOK_NS (250 * NS_PER_MS)	/* between two looks for a complete dump */
 

@@ -34,7 +34,7 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probe/probe.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "scap/render.h"

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/opt.h"
 #include "cmd/run.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 
 struct child_opts;

@@ -15,7 +15,7 @@
 #include "cmd/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
-#include "probes/sys/sys.h"
+#include "probes/sys/sys_conf.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 #include "sinks/sink.h"

@@ -14,8 +14,8 @@
 #include "probes/call/call.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/gohttp2/gohttp2.h"
-#include "probes/net/net.h"
-#include "probes/sys/sys.h"
+#include "probes/net/net_conf.h"
+#include "probes/sys/sys_conf.h"
 
 struct cmd_words;
 struct trace_call;

@@ -2,8 +2,8 @@
 /*
  * Configuration of the net probe: its options and the values that commands set.
  */
-#ifndef NET_NET_H
-#define NET_NET_H
+#ifndef NET_NET_CONF_H
+#define NET_NET_CONF_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +55,8 @@ struct net_map_conf {
 	const char *names;	/* file with the numbers of that datapath; NULL = Cilium's */
 	bool take_over;		/* even if another process reads it */
 };
+
+#define NET_RECORDER_BYTES (64u << 20) /* default of bytes */
 
 /* The flight recorder: probes/net/recorder/net_recorder.h. */
 struct net_recorder_conf {

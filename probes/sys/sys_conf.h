@@ -2,8 +2,8 @@
 /*
  * Configuration of the sys probe.
  */
-#ifndef SYS_SYS_H
-#define SYS_SYS_H
+#ifndef SYS_SYS_CONF_H
+#define SYS_SYS_CONF_H
 
 #include <stdbool.h>
 #include <stddef.h>
