@@ -210,12 +210,10 @@ static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };	/* RFC 4291, section 2.5.5.2 */
 
-	*ip = (struct ipaddr){ .family = family };
-	if (family == 6 && !memcmp(addr, mapped, sizeof(mapped))) {
-		ip->family = 4;
-		addr += sizeof(mapped);
-	}
-	memcpy(ip->addr, addr, ip->family == 4 ? 4 : sizeof(ip->addr));
+	if (family == 6 && !memcmp(addr, mapped, sizeof(mapped)))
+		ipaddr_set(ip, 4, addr + sizeof(mapped));
+	else
+		ipaddr_set(ip, family, addr);
 }
 
 static int decode_conn(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
@@ -243,7 +241,7 @@ static int decode_conn(const struct sonde_rec *r, struct event *ev, const struct
 		s->midstream |= rec.bytes[dir] != 0;
 	}
 	s->midstream |= !s->conn && rec.flags & CALL_CONN_MIDSTREAM;
-	if (rec.family == 4 || rec.family == 6) {
+	if (ipaddr_bytes(rec.family)) {
 		ends.netns = rec.id.netns;
 		ends.conn.proto = rec.proto;
 		ends.conn.sport = rec.lport;

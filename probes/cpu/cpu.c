@@ -220,7 +220,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 		configure_calls(obj, c);
 	set_u32(obj, "cpu_page_shift", (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)));
 	cpu_tables_configure(obj, cpu_tables_budget(s->env, c->unwind_bytes));
-	set_flag(obj, "cpu_copies_wanted", s->copies);
+	set_flag(obj, "cpu_copies_on", s->copies);
 	set_size(obj, "cpu_copies", !s->copies ? (size_t)sysconf(_SC_PAGESIZE) :
 				    wants_blocks(c) ? BLOCK_COPIES_BYTES : COPIES_BYTES);
 	if (s->perf) {

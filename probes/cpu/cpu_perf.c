@@ -39,8 +39,8 @@ struct cpu_perf {
 	struct perf_event_attr attr;
 	uint64_t period;		/* as asked for; 0 = by frequency */
 	uint32_t frequency;
-	const uint32_t *wanted;		/* CPUs, borrowed */
-	size_t n_wanted;		/* 0 = all */
+	const uint32_t *selected;		/* CPUs, borrowed */
+	size_t n_selected;		/* 0 = all */
 	VEC(struct cpu_event_link) links;
 	VEC(struct cpu_event_fd) ahead;	/* run already, of no use to anybody yet; owned */
 	const struct bpf_program *prog;	/* borrowed */
@@ -94,9 +94,9 @@ int cpu_perf_list(const struct opt_strv *lists, uint32_t **ret, struct err *err)
 	return (int)len;
 }
 
-static bool is_wanted(const struct cpu_perf *p, uint32_t cpu)
+static bool is_selected(const struct cpu_perf *p, uint32_t cpu)
 {
-	return !p->n_wanted || cpulist_has(p->wanted, p->n_wanted, cpu);
+	return !p->n_selected || cpulist_has(p->selected, p->n_selected, cpu);
 }
 
 /* ---- which event ---- */
@@ -125,7 +125,7 @@ static int try_event(struct cpu_perf *p, bool cycles)
 
 	set_attr(p, cycles);
 	for (int i = 0; i < n && fd < 0; i++)
-		if (is_wanted(p, online[i]))
+		if (is_selected(p, online[i]))
 			fd = open_event(p, online[i]);
 	if (fd >= 0)
 		close(fd);
@@ -195,8 +195,8 @@ int cpu_perf_new(const struct cpu_perf_opts *o, struct cpu_perf **ret, struct er
 		return err_errno(err, -ENOMEM, "cannot set up the samples");
 	p->period = o->period;
 	p->frequency = o->frequency;
-	p->wanted = o->cpus;
-	p->n_wanted = o->n_cpus;
+	p->selected = o->cpus;
+	p->n_selected = o->n_cpus;
 	if (r >= 0)
 		r = choose_event(p, o->event, err);
 	if (r >= 0 && cpu_perf_clock_ns(p) && cpu_perf_clock_ns(p) < CLOCK_LEAST_NS)
@@ -227,7 +227,7 @@ void cpu_perf_run_ahead(struct cpu_perf *p)
 	int n = cpulist_read(ONLINE, &online);
 
 	for (int i = 0; i < n; i++) {
-		int fd = is_wanted(p, online[i]) && vec_grow(&p->ahead) >= 0 ? open_event(p, online[i]) : -1;
+		int fd = is_selected(p, online[i]) && vec_grow(&p->ahead) >= 0 ? open_event(p, online[i]) : -1;
 
 		if (fd < 0)
 			continue;
@@ -315,7 +315,7 @@ int cpu_perf_follow(struct cpu_perf *p)
 		return n;
 	drop_stopped(p, online, (size_t)n);
 	for (int i = 0; i < n; i++) {
-		if (!is_wanted(p, online[i]) || has_link(p, online[i]))
+		if (!is_selected(p, online[i]) || has_link(p, online[i]))
 			continue;
 		r = attach_cpu(p, online[i]);
 		if (r < 0 && r != -ENODEV) /* went away this moment */

@@ -213,12 +213,6 @@ static struct gohttp2_conn_key conn_key_of(const struct gohttp2_frame_rec *f)
 	return (struct gohttp2_conn_key){ .start_ns = f->hdr.start_ns, .conn = f->conn, .tgid = f->hdr.tgid };
 }
 
-static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
-{
-	*ip = (struct ipaddr){ .family = family };
-	memcpy(ip->addr, addr, family == 4 ? 4 : sizeof(ip->addr));
-}
-
 /* The pair points from client to server on either side. */
 static void set_peer(struct gohttp2_decode_state *s, struct gohttp2_conn *c, const struct gohttp2_frame_rec *f)
 {
@@ -232,11 +226,11 @@ static void set_peer(struct gohttp2_decode_state *s, struct gohttp2_conn *c, con
 	c->unix_socket = f->family == AF_UNIX;
 	c->keys.netns = f->netns;
 	gohttp2_calls_conn_set_cookie(&s->t, c, f->cookie);
-	if (f->family != 4 && f->family != 6)
+	if (!ipaddr_bytes(f->family))
 		return;
 	pair->proto = IPPROTO_TCP;
-	set_ip(server ? &pair->daddr : &pair->saddr, f->family, f->laddr);
-	set_ip(server ? &pair->saddr : &pair->daddr, f->family, f->raddr);
+	ipaddr_set(server ? &pair->daddr : &pair->saddr, f->family, f->laddr);
+	ipaddr_set(server ? &pair->saddr : &pair->daddr, f->family, f->raddr);
 	pair->sport = server ? f->rport : f->lport;
 	pair->dport = server ? f->lport : f->rport;
 }

@@ -68,7 +68,7 @@ static bool is_ready(const struct gobin_answer *a, enum gobin_rule rule)
 	return a->rules[rule].state == GOBIN_READY;
 }
 
-/* The GC probe serves the caches of gRPC's connections only; that of new calls, the probes of their failure. */
+/* Probes of GC cycles and of new calls only serve others: the caches of connections, the probes of failed calls. */
 static bool is_of_use(const struct gobin_answer *a, uint8_t rule)
 {
 	if (rule == GOBIN_GRPC_CALL)

@@ -34,7 +34,7 @@ struct proc_containers {
 	VEC(struct pending) pending;
 };
 
-static void tell(struct proc_containers *c, const struct pending *p, const struct container_said *s)
+static void emit(struct proc_containers *c, const struct pending *p, const struct container_said *s)
 {
 	const struct { uint32_t space; const char *name; } names[] = {
 		{ SONDE_NAME_CONTAINER, s->name }, { SONDE_NAME_CONTAINER_IMAGE, s->image },
@@ -80,7 +80,7 @@ static void run_job(void *ctx)
 		if (coop_return(coop, left) < 0)
 			return;
 		if (engine != CONTAINER_ENGINE_NONE) {
-			tell(c, &p, &said);
+			emit(c, &p, &said);
 		} else if (++p.tries < TRIES) {
 			p.due_ns = clock_boot_ns() + RETRY_NS;
 			add(c, &p);

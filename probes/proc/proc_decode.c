@@ -221,19 +221,13 @@ static int decode_mmap(const struct sonde_rec *rec, struct event *ev, const stru
 	return body_emit(&b, ev, em);
 }
 
-static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
-{
-	ip->family = family;
-	memcpy(ip->addr, addr, family == 4 ? 4 : sizeof(ip->addr));
-}
-
 static int decode_socket(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct proc_socket_body b = { 0 };
 	struct proc_socket_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	ev->keys.cookie = r.cookie;
 	ev->keys.cgroup_id = r.cgroup_id;
@@ -241,9 +235,9 @@ static int decode_socket(const struct sonde_rec *rec, struct event *ev, const st
 	ev->keys.conn.proto = r.proto;
 	ev->keys.conn.sport = r.lport;
 	ev->keys.conn.dport = r.rport;
-	set_ip(&ev->keys.conn.saddr, r.family, r.laddr);
+	ipaddr_set(&ev->keys.conn.saddr, r.family, r.laddr);
 	if (r.rport)
-		set_ip(&ev->keys.conn.daddr, r.family, r.raddr);
+		ipaddr_set(&ev->keys.conn.daddr, r.family, r.raddr);
 	b.listener = r.listener;
 	b.what = r.what;
 	b.state = r.state;

@@ -176,13 +176,6 @@ static int mmap_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_add_char(out, '\n');
 }
 
-static void add_end(struct buf *out, const struct ipaddr *ip, uint16_t port)
-{
-	buf_add_str(out, ip->family == 6 ? "[" : "");
-	ipaddr_text(ip, out);
-	buf_printf(out, "%s:%u", ip->family == 6 ? "]" : "", port);
-}
-
 static int socket_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct proc_socket_body *b = ev->body;
@@ -191,10 +184,10 @@ static int socket_line(const struct event *ev, const struct line_opts *o, struct
 
 	add_name(out, b->comm, sizeof(b->comm), ev->tgid);
 	buf_printf(out, " socket %s ", what ? what : "?");
-	add_end(out, &c->saddr, c->sport);
+	ipaddr_port_text(&c->saddr, c->sport, out);
 	if (c->dport) {
 		buf_add_str(out, " <> ");
-		add_end(out, &c->daddr, c->dport);
+		ipaddr_port_text(&c->daddr, c->dport, out);
 	}
 	if (o->verbose && state)
 		buf_printf(out, " from %s", state);

@@ -17,8 +17,8 @@ typedef int (*snapshot_fn)(void *ctx, struct sonde_rec *r, size_t len);
 
 /*
  * Runs @prog over everything it iterates, or over process @tgid alone (Linux 6.1), and hands its records to @fn.
- * @proc_dir: where to take the command lines from that the iterator left out ("/proc"), NULL = it gives them. Returns
- * the number of records.
+ * @proc_dir: "/proc", to read the command lines there if the iterator does not give them; NULL = it does. Returns the
+ * number of records.
  */
 int proc_snapshot_read(const struct bpf_program *prog, uint32_t tgid, const char *proc_dir, snapshot_fn fn, void *ctx,
 		       struct err *err);

@@ -42,16 +42,6 @@ static void add_path(struct buf *out, const char *parts, size_t len)
 	}
 }
 
-static void add_end(struct buf *out, const struct ipaddr *ip, uint16_t port)
-{
-	const struct value v = { .kind = VAL_IP, .ip = *ip };
-
-	if (ip->family == 6)
-		buf_add_char(out, '[');
-	value_text(&v, out);
-	buf_printf(out, ip->family == 6 ? "]:%u" : ":%u", port);
-}
-
 static struct ipaddr ip_of(uint16_t family, const uint8_t *bytes)
 {
 	struct ipaddr ip = { .family = family == AF_INET ? 4 : 6 };
@@ -70,10 +60,10 @@ static void add_socket(struct buf *out, const struct sys_file_rec *r, struct sec
 	} else if (f->kind == FILE_KIND_INET) {
 		f->conn = (struct conn){ .saddr = ip_of(s->family, s->laddr), .daddr = ip_of(s->family, s->raddr),
 					 .sport = s->lport, .dport = s->rport, .proto = (uint8_t)s->proto };
-		add_end(out, &f->conn.saddr, s->lport);
+		ipaddr_port_text(&f->conn.saddr, s->lport, out);
 		if (s->rport) {
 			buf_add_str(out, "->");
-			add_end(out, &f->conn.daddr, s->rport);
+			ipaddr_port_text(&f->conn.daddr, s->rport, out);
 		}
 	}
 	if (!out->len)

@@ -110,7 +110,7 @@ static void run_job(void *ctx)
 		stop_probes(c);
 }
 
-static void wanted(void *ctx, bool on)
+static void on_demand(void *ctx, bool on)
 {
 	struct agent_cilium *c = ctx;
 
@@ -126,7 +126,7 @@ int agent_cilium_open(struct agent_cilium *c, struct loop *loop, const char *pat
 		.pass = pass,
 		.viewer = viewer,
 		.show = show,
-		.wanted = wanted,
+		.demand = on_demand,
 		.started = c->started,
 		.ctx = c,
 	};

@@ -37,15 +37,15 @@
  * Excludes the client's own process, whose system calls and packets would return as events. Control socket only: an
  * excluded process is hidden from all clients.
  */
-static int exclude_self(struct agent_conn *c, bool wanted, struct err *err)
+static int exclude_self(struct agent_conn *c, bool on, struct err *err)
 {
 	uint64_t _cleanup_rights_ was = rights_raise(c->a->rights.working);
 
-	if (wanted && !(c->rights & PROTO_RIGHT_CONTROL))
+	if (on && !(c->rights & PROTO_RIGHT_CONTROL))
 		return err_set(err, -EPERM,
 			       "exclude=self needs the control socket: it hides a process from all "
 			       "clients");
-	if (wanted && probe_env_exclude(pipeline_env(c->a->pipeline), (uint32_t)c->peer.pid) == 0)
+	if (on && probe_env_exclude(pipeline_env(c->a->pipeline), (uint32_t)c->peer.pid) == 0)
 		c->sub.excluded = c->peer.pid;
 	return 0;
 }
@@ -92,7 +92,7 @@ static int send_failed(struct agent_conn *c, const struct buf *words)
 	return agent_send(c, &b);
 }
 
-static int tell_failed(struct agent_conn *c)
+static int report_failed(struct agent_conn *c)
 {
 	_cleanup_(buf_fini) struct buf words = { 0 };
 
@@ -144,7 +144,7 @@ static int activate(struct agent_conn *c, const struct agent_request *q, struct 
 	}
 	c->sub.on = true;
 	broadcast_join(c->queue, shared_subscription_log(c->sub.shared));
-	r = tell_failed(c);
+	r = report_failed(c);
 	if (r >= 0)
 		r = send_ready(c);
 	if (r >= 0 && q->fields)

@@ -158,7 +158,7 @@ static int take(struct cut *c, uint32_t id)
 	return 0;
 }
 
-static bool is_wanted(const struct cut *c, const struct btf_type *t)
+static bool is_named(const struct cut *c, const struct btf_type *t)
 {
 	const char *name = name_of(c, t->name_off);
 	uint64_t hash = map_hash(name, strlen(name));
@@ -183,7 +183,7 @@ static int find_types(struct cut *c)
 	return p == c->types_end ? 0 : -EBADMSG;
 }
 
-static int take_wanted(struct cut *c)
+static int take_named(struct cut *c)
 {
 	int r = 0;
 
@@ -191,7 +191,7 @@ static int take_wanted(struct cut *c)
 	if (!c->ids)
 		return -ENOMEM;
 	for (uint32_t id = 1; r == 0 && id <= c->offs.len; id++)
-		if (is_root(type_at(c, id)) && is_wanted(c, type_at(c, id)))
+		if (is_root(type_at(c, id)) && is_named(c, type_at(c, id)))
 			r = take(c, id);
 	return r;
 }
@@ -342,7 +342,7 @@ int btf_cut(const void *raw, size_t len, const struct btf *names, struct buf *re
 	if (r == 0)
 		r = find_types(&c);
 	if (r == 0)
-		r = take_wanted(&c);
+		r = take_named(&c);
 	if (r == 0)
 		r = take_held(&c);
 	return r == 0 ? write_types(&c, ret) : r;

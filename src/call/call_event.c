@@ -288,9 +288,7 @@ static void add_peer(const struct event *ev, const struct call_event_body *b, st
 	}
 	if (!ip->family)
 		return;
-	buf_add_str(out, ip->family == 6 ? "[" : "");
-	ipaddr_text(ip, out);
-	buf_printf(out, "%s:%u", ip->family == 6 ? "]" : "", server ? c->sport : c->dport);
+	ipaddr_port_text(ip, server ? c->sport : c->dport, out);
 }
 
 static int get_peer(const struct event *ev, const struct call_event_body *b, struct value *ret)

@@ -58,7 +58,7 @@ static const struct { const char *probe, *commands[6];
 };
 
 /* Hooks of one probe. */
-struct tally {
+struct hook_counts {
 	unsigned n[HOOK__MAX];
 	char why[400];		/* of the first failed hook */
 };
@@ -67,7 +67,7 @@ struct report {
 	const struct doctor_conf *conf;
 	const char *probe;
 	struct buf out;
-	struct tally proc, now;		/* of proc, and of the current probe */
+	struct hook_counts proc, now;		/* of proc, and of the current probe */
 	struct buf commands;		/* "monitor, flows": of the line that is not printed yet */
 	enum verdict verdict;		/* of these commands, and why */
 	char why[480];
@@ -91,7 +91,7 @@ static void flush_lines(struct report *rep)
 static void add_hook(void *ctx, const struct hook_report *r)
 {
 	struct report *rep = ctx;
-	struct tally *t = &rep->now;
+	struct hook_counts *t = &rep->now;
 
 	t->n[r->state]++;
 	rep->failed |= r->state == HOOK_FAILED;
@@ -119,7 +119,7 @@ static void add_hook(void *ctx, const struct hook_report *r)
 	flush_lines(rep);
 }
 
-static unsigned n_hooks(const struct tally *t)
+static unsigned n_hooks(const struct hook_counts *t)
 {
 	unsigned n = 0;
 
@@ -248,7 +248,7 @@ static int check_probe(struct report *rep, struct probe_env *env, const struct p
 	int r;
 
 	rep->probe = ops->name;
-	rep->now = (struct tally){ 0 };
+	rep->now = (struct hook_counts){ 0 };
 	r = ops->check ? ops->check(env, add_hook, rep) : 0;
 	if (r < 0)
 		err_errno(err, r, "cannot check probe %s", ops->name);

@@ -88,9 +88,9 @@ static bool pass(void *ctx, const struct event *ev)
 	struct child *family = family_of(s);
 	/* both learn from state events, so they must see all of them */
 	bool is_mine = !family || child_owns(family, ev) || ev->desc->aggregate;
-	bool is_wanted = !s->spec->pass || s->spec->pass(s->spec->pass_ctx, ev);
+	bool is_selected = !s->spec->pass || s->spec->pass(s->spec->pass_ctx, ev);
 
-	if (!is_shown(s, ev->desc) || !is_mine || !is_wanted || !run_query_in_time(s->conf, ev))
+	if (!is_shown(s, ev->desc) || !is_mine || !is_selected || !run_query_in_time(s->conf, ev))
 		return false;
 	if (ev->desc->aggregate)
 		return filter_match(s->of_sums ? s->of_sums : s->filter, ev);

@@ -24,7 +24,7 @@ struct run_about {
 };
 
 /*
- * Is the type among @types, or of no probe of ours? NULL: all are. "net.drop" means one type, "net" all of that probe
+ * Is the type among @types, or not of a probe? NULL: all are. "net.drop" means one type, "net" all of that probe
  * that have no command of their own, as flows have.
  */
 bool run_about_shows(struct run_about *a, const char *const *types, const struct event_desc *d);

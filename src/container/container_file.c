@@ -125,18 +125,18 @@ static int walk_json(struct walk *w, const void *data, size_t len)
 
 /* ---- what is looked for ---- */
 
-struct wanted { const char *path; size_t off, size; };
+struct json_field { const char *path; size_t off, size; };
 
 #define WANT(path_, member) \
 	{ path_, offsetof(struct container_said, member), sizeof(((struct container_said *)0)->member) }
 
-static const struct wanted docker_wants[] = {
+static const struct json_field docker_fields[] = {
 	WANT("\x1fName", name), WANT("\x1f" "Config\x1fImage", image), WANT("\x1fImage", image_id),
 	WANT("\x1f" "Config\x1fLabels\x1fio.kubernetes.pod.name", pod),
 	WANT("\x1f" "Config\x1fLabels\x1fio.kubernetes.pod.namespace", pod_namespace),
 };
 
-static const struct wanted oci_wants[] = {
+static const struct json_field oci_fields[] = {
 	WANT("\x1f" "annotations\x1fnerdctl/name", name),
 	WANT("\x1f" "annotations\x1fio.kubernetes.cri.container-name", name),
 	WANT("\x1f" "annotations\x1fio.kubernetes.cri.image-name", image),
@@ -150,12 +150,12 @@ static const struct wanted oci_wants[] = {
 };
 
 /* Paths in the metadata text of an entry of the list. */
-static const struct wanted storage_wants[] = {
+static const struct json_field storage_fields[] = {
 	WANT("\x1fname", name), WANT("\x1fimage-name", image), WANT("\x1fimage-id", image_id),
 };
 
 struct search {
-	const struct wanted *wants;
+	const struct json_field *fields;
 	size_t n;
 	const char *id;
 	struct container_said now, *ret;
@@ -180,14 +180,15 @@ static void on_value(void *ctx, const char *path, const struct buf *text)
 	struct search *s = ctx;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(path, s->wants[i].path))
-			put((char *)&s->now + s->wants[i].off, s->wants[i].size, text);
+		if (!strcmp(path, s->fields[i].path))
+			put((char *)&s->now + s->fields[i].off, s->fields[i].size, text);
 	s->now.by_crio |= !strcmp(path, "\x1f" "annotations\x1fio.kubernetes.cri-o.ImageName");
 }
 
-static int parse_one(const struct wanted *wants, size_t n, const void *data, size_t len, struct container_said *ret)
+static int parse_one(const struct json_field *fields, size_t n, const void *data, size_t len,
+		     struct container_said *ret)
 {
-	struct search s = { .wants = wants, .n = n };
+	struct search s = { .fields = fields, .n = n };
 	struct walk w = { .value = on_value, .ctx = &s };
 	int r = walk_json(&w, data, len);
 
@@ -209,7 +210,7 @@ static void on_entry_value(void *ctx, const char *path, const struct buf *text)
 	else if (!strcmp(path, "\x1fimage"))
 		put(s->now.image_id, sizeof(s->now.image_id), text);
 	else if (!strcmp(path, "\x1fmetadata") &&
-		 parse_one(storage_wants, ARRAY_SIZE(storage_wants), text->data, text->len, &inner) == 0 &&
+		 parse_one(storage_fields, ARRAY_SIZE(storage_fields), text->data, text->len, &inner) == 0 &&
 		 *inner.image)
 		memcpy(s->now.image, inner.image, sizeof(inner.image));
 }
@@ -244,9 +245,9 @@ int container_file_parse(enum container_file kind, const void *data, size_t len,
 	if (kind == CONTAINER_STORAGE)
 		r = parse_list(data, len, id, ret);
 	else if (kind == CONTAINER_DOCKER)
-		r = parse_one(docker_wants, ARRAY_SIZE(docker_wants), data, len, ret);
+		r = parse_one(docker_fields, ARRAY_SIZE(docker_fields), data, len, ret);
 	else
-		r = parse_one(oci_wants, ARRAY_SIZE(oci_wants), data, len, ret);
+		r = parse_one(oci_fields, ARRAY_SIZE(oci_fields), data, len, ret);
 	if (r >= 0 && ret->name[0] == '/')	/* docker's names begin with a slash */
 		memmove(ret->name, ret->name + 1, strlen(ret->name));
 	return r < 0 ? r : *ret->name ? 0 : -ENOENT;

@@ -211,7 +211,7 @@ static int answer_addr(struct job *j, struct answer_writer *w, uint32_t i)
 	return resolve_answer_add_addr(w, f.line ? RESOLVE_LINE : is_stub(f.raw) ? RESOLVE_STUB : RESOLVE_SYMBOL, 1);
 }
 
-static int tell(struct job *j, int out_fd)
+static int write_answer(struct job *j, int out_fd)
 {
 	struct answer_writer w;
 	int r = resolve_answer_begin(&w);
@@ -234,7 +234,7 @@ int resolve_run(void *ctx, int in_fd, int out_fd)
 	if (j.hits)
 		r = ask(&j, in_fd);
 	if (r == 0)
-		r = tell(&j, out_fd);
+		r = write_answer(&j, out_fd);
 	job_fini(&j);
 	return MIN(-r, 255);
 }

@@ -186,7 +186,7 @@ static int give_named(struct value *ret, uint64_t u, const char *name)
 
 static int give_ip(struct value *ret, const struct ipaddr *ip)
 {
-	if (ip->family != 4 && ip->family != 6)
+	if (!ipaddr_bytes(ip->family))
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
 	return 0;

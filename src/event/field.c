@@ -163,7 +163,7 @@ static int get_ip_field(const void *p, struct value *ret)
 	struct ipaddr ip;
 
 	memcpy(&ip, p, sizeof(ip));
-	if (ip.family != 4 && ip.family != 6)
+	if (!ipaddr_bytes(ip.family))
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_IP, .ip = ip };
 	return 0;

@@ -13,9 +13,15 @@
 /* Longest text: INET6_ADDRSTRLEN with "/128". */
 #define ADDR_TEXT 64
 
-static unsigned family_bits(const struct ipaddr *ip)
+unsigned ipaddr_bytes(uint8_t family)
 {
-	return ip->family == 4 ? 32 : ip->family == 6 ? 128 : 0;
+	return family == 4 ? 4 : family == 6 ? 16 : 0;
+}
+
+void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
+{
+	*ret = (struct ipaddr){ .family = family };
+	memcpy(ret->addr, addr, ipaddr_bytes(family));
 }
 
 /* Fast path: IPv4 is the most common kind; avoids the general formatter. */
@@ -40,9 +46,16 @@ int ipaddr_text(const struct ipaddr *ip, struct buf *out)
 	return buf_add_str(out, text);
 }
 
+int ipaddr_port_text(const struct ipaddr *ip, uint16_t port, struct buf *out)
+{
+	buf_add_str(out, ip->family == 6 ? "[" : "");
+	ipaddr_text(ip, out);
+	return buf_printf(out, "%s:%u", ip->family == 6 ? "]" : "", port);
+}
+
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b)
 {
-	return a->family == b->family && !memcmp(a->addr, b->addr, family_bits(a) / 8);
+	return a->family == b->family && !memcmp(a->addr, b->addr, ipaddr_bytes(a->family));
 }
 
 int ipaddr_parse(const char *s, struct ipaddr *ret)
@@ -71,7 +84,7 @@ int ipaddr_ipnet_parse(const char *s, struct ipnet *ret)
 	memcpy(addr, s, slash ? (size_t)(slash - s) : strlen(s));
 	if (ipaddr_parse(addr, &net.ip) < 0)
 		return -EINVAL;
-	net.bits = family_bits(&net.ip);
+	net.bits = 8 * ipaddr_bytes(net.ip.family);
 	if (slash) {
 		if (str_to_u32(slash + 1, 10, &bits) < 0 || bits > net.bits)
 			return -EINVAL;

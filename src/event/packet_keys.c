@@ -42,13 +42,10 @@ bool packet_keys_tcp_range(const struct event *ev, uint32_t *ret_seq, uint32_t *
 
 void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f)
 {
-	size_t len = f->family == 4 ? 4 : 16;
-
-	if (f->family != 4 && f->family != 6)
+	if (!ipaddr_bytes(f->family))
 		return;
-	ret->saddr.family = ret->daddr.family = f->family;
-	memcpy(ret->saddr.addr, f->saddr, len);
-	memcpy(ret->daddr.addr, f->daddr, len);
+	ipaddr_set(&ret->saddr, f->family, f->saddr);
+	ipaddr_set(&ret->daddr, f->family, f->daddr);
 	ret->proto = f->proto;
 	if (f->has_ports) {
 		ret->sport = f->sport;

@@ -54,7 +54,10 @@ int value_text(const struct value *v, struct buf *out);
 /* One JSON value: integers of 64 bits, flags as an array of names, null for VAL_NONE. 0 or -errno. */
 int value_json(const struct value *v, struct buf *out);
 
+unsigned ipaddr_bytes(uint8_t family);				/* length of an address; 0 = no such family */
+void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr);
 int ipaddr_text(const struct ipaddr *ip, struct buf *out);
+int ipaddr_port_text(const struct ipaddr *ip, uint16_t port, struct buf *out);	/* "10.0.0.1:53", "[fe80::1]:53" */
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b);
 int ipaddr_parse(const char *s, struct ipaddr *ret);		/* 0 or -EINVAL */
 

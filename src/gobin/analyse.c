@@ -19,7 +19,7 @@
 #include "gobin/job.h"
 
 #define DEFAULT_BUDGET_BYTES (192ull << 20)
-#define WANTED_MAX (GOBIN_F__MAX + GOBIN_T__MAX + 2 * GOBIN_I__MAX)
+#define QUERIES_MAX (GOBIN_F__MAX + GOBIN_T__MAX + 2 * GOBIN_I__MAX)
 
 static void job_fini(struct job *j)
 {
@@ -31,28 +31,28 @@ static void job_fini(struct job *j)
 	buf_fini(&j->strings);
 }
 
-static void want(struct wanted *list, size_t *n, enum go_pkg pkg, const char *name)
+static void add_query(struct type_query *list, size_t *n, enum go_pkg pkg, const char *name)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].pkg == pkg && !strcmp(list[i].name, name))
 			return;
-	list[(*n)++] = (struct wanted){ pkg, name };
+	list[(*n)++] = (struct type_query){ pkg, name };
 }
 
-static size_t all_wanted(const struct gobin_request *q, struct wanted *ret)
+static size_t all_queries(const struct gobin_request *q, struct type_query *ret)
 {
 	size_t n = 0;
 
 	for (int i = 0; i < GOBIN_F__MAX; i++)
 		if (!q->runtime_only || field_rows[i].pkg == PKG_RUNTIME)
-			want(ret, &n, field_rows[i].pkg, field_rows[i].structure);
+			add_query(ret, &n, field_rows[i].pkg, field_rows[i].structure);
 	if (q->runtime_only)
 		return n;
 	for (int i = 0; i < GOBIN_T__MAX; i++)
-		want(ret, &n, type_rows[i].pkg, type_rows[i].name);
+		add_query(ret, &n, type_rows[i].pkg, type_rows[i].name);
 	for (int i = 0; i < GOBIN_I__MAX; i++) {
-		want(ret, &n, itab_rows[i].pkg, itab_rows[i].name);
-		want(ret, &n, itab_rows[i].inter_pkg, itab_rows[i].inter);
+		add_query(ret, &n, itab_rows[i].pkg, itab_rows[i].name);
+		add_query(ret, &n, itab_rows[i].inter_pkg, itab_rows[i].inter);
 	}
 	return n;
 }
@@ -121,11 +121,11 @@ static enum gobin_abi abi_of(const struct job *j)
 	return since < 16 || first == 18 ? GOBIN_ABI0 : GOBIN_ABI_UNKNOWN;
 }
 
-static int read_types(struct job *j, const struct wanted *wanted, size_t n)
+static int read_types(struct job *j, const struct type_query *queries, size_t n)
 {
 	if (gobin_module_find(&j->img, j->table, j->id.minor, &j->module, &j->types_why) < 0)
 		return 0;
-	return types_read(&j->img, &j->module, j->id.minor, gopclntab_since(j->table), wanted, n, &j->types,
+	return types_read(&j->img, &j->module, j->id.minor, gopclntab_since(j->table), queries, n, &j->types,
 			  &j->types_why) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -136,7 +136,7 @@ static int compare_u64(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static int read_dwarf(struct job *j, const struct wanted *wanted, size_t n)
+static int read_dwarf(struct job *j, const struct type_query *queries, size_t n)
 {
 	uint64_t entries[FUNCTIONS_MAX];
 	size_t n_entries = 0;
@@ -150,7 +150,7 @@ static int read_dwarf(struct job *j, const struct wanted *wanted, size_t n)
 		if (j->functions[i].name)
 			entries[n_entries++] = j->functions[i].entry;
 	qsort(entries, n_entries, sizeof(entries[0]), compare_u64);
-	r = dwarf_read(j->elf, wanted, n, entries, n_entries, j->module.types, &j->dwarf, &j->dwarf_why);
+	r = dwarf_read(j->elf, queries, n, entries, n_entries, j->module.types, &j->dwarf, &j->dwarf_why);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -192,7 +192,7 @@ static void answer_layout(struct job *j)
 static int analyse(struct job *j, int fd, struct err *err)
 {
 	size_t budget = j->q->budget_bytes ? j->q->budget_bytes : DEFAULT_BUDGET_BYTES, n;
-	struct wanted wanted[WANTED_MAX];
+	struct type_query queries[QUERIES_MAX];
 	int r = buf_add_char(&j->strings, '\0');
 
 	if (r == 0)
@@ -206,13 +206,13 @@ static int analyse(struct job *j, int fd, struct err *err)
 	check_release(j);
 	answer_identity(j);
 	j->a.abi = (uint8_t)abi_of(j);
-	n = all_wanted(j->q, wanted);
+	n = all_queries(j->q, queries);
 	goroutine_find(j);
 	if (!j->q->runtime_only)
 		evaluate_functions(j);
-	r = read_types(j, wanted, n);
+	r = read_types(j, queries, n);
 	if (r == 0)
-		r = read_dwarf(j, wanted, n);
+		r = read_dwarf(j, queries, n);
 	if (r < 0)
 		return r;
 	layout_merge(j);

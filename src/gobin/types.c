@@ -19,8 +19,8 @@ struct walk {
 	const struct desc_reader *r;
 	struct image *img;		/* the reader's */
 	const struct go_module *m;
-	const struct wanted *wanted;
-	size_t n_wanted;
+	const struct type_query *queries;
+	size_t n_queries;
 	struct go_types *out;
 	struct map seen;		/* address -> nothing */
 	size_t most;			/* descriptors that can be in the program */
@@ -160,7 +160,7 @@ static const char *short_name(const char *text)
 	return dot ? dot + 1 : text;
 }
 
-static void keep(struct walk *w, const struct wanted *want, enum go_match match, const struct desc *d,
+static void keep(struct walk *w, const struct type_query *want, enum go_match match, const struct desc *d,
 		 const char *path, const char *name)
 {
 	struct go_type *t = (struct go_type *)types_find(w->out, want->pkg, want->name);
@@ -201,12 +201,12 @@ static void keep_group(struct walk *w, const struct desc *d)
 	if (strncmp(name, prefix, sizeof(prefix) - 1) != 0)
 		return;
 	name += sizeof(prefix) - 1;
-	for (size_t i = 0; i < w->n_wanted; i++)
-		if (w->wanted[i].pkg == PKG_MAP && !strcmp(name, w->wanted[i].name))
-			keep(w, &w->wanted[i], GO_EXACT, d, gobin_names_package_path(PKG_MAP), name);
+	for (size_t i = 0; i < w->n_queries; i++)
+		if (w->queries[i].pkg == PKG_MAP && !strcmp(name, w->queries[i].name))
+			keep(w, &w->queries[i], GO_EXACT, d, gobin_names_package_path(PKG_MAP), name);
 }
 
-static void keep_wanted(struct walk *w, const struct desc *d)
+static void keep_queried(struct walk *w, const struct desc *d)
 {
 	char text[DESC_NAME_MAX], path[DESC_NAME_MAX];
 	const char *name = NULL;
@@ -218,22 +218,22 @@ static void keep_wanted(struct walk *w, const struct desc *d)
 		return;
 	name = short_name(text);
 	path[0] = '\0';
-	for (size_t i = 0; i < w->n_wanted; i++) {
+	for (size_t i = 0; i < w->n_queries; i++) {
 		enum go_match m;
 
-		if (!gobin_names_match(GO_BUNDLED, name, w->wanted[i].name))
+		if (!gobin_names_match(GO_BUNDLED, name, w->queries[i].name))
 			continue;
 		if (!path[0] && !desc_name_at(w->r, (int32_t)image_u32(w->img, desc_uncommon(d)), path, sizeof(path)))
 			return;
-		m = gobin_names_match_package(w->wanted[i].pkg, path, strlen(path));
+		m = gobin_names_match_package(w->queries[i].pkg, path, strlen(path));
 		/*
 		 * Types of the bundled copy have the prefix; a type without it is net/http's own type of that name.
 		 */
-		if (m == GO_BUNDLED ? !strcmp(name, w->wanted[i].name)
-				    : !gobin_names_match(m, name, w->wanted[i].name))
+		if (m == GO_BUNDLED ? !strcmp(name, w->queries[i].name)
+				    : !gobin_names_match(m, name, w->queries[i].name))
 			continue;
 		if (m != GO_NO)
-			keep(w, &w->wanted[i], m, d, path, name);
+			keep(w, &w->queries[i], m, d, path, name);
 	}
 }
 
@@ -361,9 +361,10 @@ static bool looks_shifted(struct walk *w)
 }
 
 int types_read(struct image *img, const struct go_module *m, unsigned minor, unsigned since,
-	       const struct wanted *wanted, size_t n_wanted, struct go_types *ret, const char **ret_why)
+	       const struct type_query *queries, size_t n_queries, struct go_types *ret, const char **ret_why)
 {
-	struct walk w = { .r = &ret->reader, .img = img, .m = m, .wanted = wanted, .n_wanted = n_wanted, .out = ret };
+	struct walk w = { .r = &ret->reader, .img = img, .m = m, .queries = queries, .n_queries = n_queries,
+			  .out = ret };
 
 	ret->reader = (struct desc_reader){ .img = img, .types = m->types, .etypes = m->etypes };
 	/* each has bytes of its own, and no more bytes are read than the budget has */
@@ -383,7 +384,7 @@ int types_read(struct image *img, const struct go_module *m, unsigned minor, uns
 		struct desc d;
 
 		if (desc_read(w.r, ret->all.items[i], &d))
-			keep_wanted(&w, &d);
+			keep_queried(&w, &d);
 	}
 	find_pointers(&w);
 	ret->n_types = (uint32_t)ret->all.len;

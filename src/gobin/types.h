@@ -16,7 +16,7 @@
 #include "gobin/module.h"
 #include "gobin/names.h"
 
-struct wanted {
+struct type_query {
 	enum go_pkg pkg;
 	const char *name;
 };
@@ -56,7 +56,7 @@ struct go_types {
  * sentence in *ret_why (findings up to the error are kept).
  */
 int types_read(struct image *img, const struct go_module *m, unsigned minor, unsigned since,
-	       const struct wanted *wanted, size_t n_wanted, struct go_types *ret, const char **ret_why);
+	       const struct type_query *queries, size_t n_queries, struct go_types *ret, const char **ret_why);
 void types_fini(struct go_types *t);
 
 const struct go_type *types_find(const struct go_types *t, enum go_pkg pkg, const char *name);

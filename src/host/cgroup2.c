@@ -46,7 +46,7 @@ static bool has_option(const char *options, const char *word)
 }
 
 /* The part of the line behind the separator: "cgroup2 cgroup2 rw", "cgroup cgroup rw,cpu,cpuacct". */
-static bool is_wanted(const char *type, const char *controller)
+static bool is_selected(const char *type, const char *controller)
 {
 	const char *options = strrchr(type, ' ');
 
@@ -65,7 +65,7 @@ static char *find_mount(const char *host_root, const char *controller)
 	while (f && getline(&line, &cap, f) > 0) {
 		char *sep = strstr(line, " - "), *save = NULL, *word = NULL;
 
-		if (!sep || !is_wanted(sep + 3, controller))
+		if (!sep || !is_selected(sep + 3, controller))
 			continue;
 		for (int i = 0; i <= MOUNT_POINT; i++) {
 			word = strtok_r(i ? NULL : line, " ", &save);

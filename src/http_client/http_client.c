@@ -60,7 +60,7 @@ bool http_client_is_url(const char *path)
 
 /* ---- answers ---- */
 
-static void tell(struct http_client *p, enum http_client_outcome outcome, const char *why)
+static void report(struct http_client *p, enum http_client_outcome outcome, const char *why)
 {
 	if (p->o.answered)
 		p->o.answered(p->o.answered_ctx, outcome, why);
@@ -90,7 +90,7 @@ static void take_answer(struct http_client *p, const struct http_client_answer *
 	snprintf(why, sizeof(why), "%.*s", (int)sizeof(a->why) - 1, a->why);
 	if (p->messages) {
 		p->messages--;
-		tell(p, a->outcome < POST__MAX ? a->outcome : POST_UNREACHED, why);
+		report(p, a->outcome < POST__MAX ? a->outcome : POST_UNREACHED, why);
 	}
 	p->stats.posts += a->tries;
 	p->stats.retries += a->tries ? a->tries - 1 : 0;
@@ -143,7 +143,7 @@ static void bury_child(struct http_client *p)
 	p->stats.lost_unreached += p->in_flight;
 	p->in_flight = 0;
 	for (; p->messages; p->messages--)
-		tell(p, POST_UNREACHED, p->why);
+		report(p, POST_UNREACHED, p->why);
 }
 
 static void take_answers(struct http_client *p)
@@ -204,7 +204,7 @@ static void lose_queue(struct http_client *p)
 	while (p->first) {
 		if (!p->sent) {
 			p->stats.lost_unreached += things(p->first);
-			tell(p, POST_UNREACHED, p->why);
+			report(p, POST_UNREACHED, p->why);
 		}
 		drop_first(p);
 	}
@@ -246,7 +246,7 @@ void http_client_put(struct http_client *p, const void *data, size_t len, size_t
 		p->stats.lost_queue += n;
 		if (!p->why[0])
 			snprintf(p->why, sizeof(p->why), "the queue was full");
-		tell(p, POST_UNREACHED, p->why);
+		report(p, POST_UNREACHED, p->why);
 		return;
 	}
 	m->next = NULL;

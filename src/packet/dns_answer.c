@@ -140,7 +140,7 @@ static void read_answers(struct cursor msg, struct cursor *c, uint16_t n, struct
 	}
 }
 
-static bool is_wanted(uint16_t type)
+static bool is_selected(uint16_t type)
 {
 	return type == TYPE_A || type == TYPE_AAAA || type == TYPE_HTTPS || type == TYPE_ANY;
 }
@@ -163,7 +163,7 @@ int dns_answer_parse(const void *data, size_t len, struct dns_answer *ret)
 	named = read_name(msg, &c, ret->name);
 	type = cur_u16be(&c);
 	class = cur_u16be(&c);
-	if (!named || !cur_ok(&c) || class != CLASS_IN || !is_wanted(type))
+	if (!named || !cur_ok(&c) || class != CLASS_IN || !is_selected(type))
 		return -EBADMSG;
 	read_answers(msg, &c, answers, ret);
 	return 0;

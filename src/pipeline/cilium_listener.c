@@ -176,8 +176,8 @@ static void client_remove(struct client *c)
 	loop_remove(c->io);
 	close(c->fd);
 	client_free(c);
-	if (!l->clients && l->o.wanted)
-		l->o.wanted(l->o.ctx, false);
+	if (!l->clients && l->o.demand)
+		l->o.demand(l->o.ctx, false);
 }
 
 /* Appends one notification as a payload. */
@@ -294,8 +294,8 @@ static int client_add(struct cilium_listener *l, int fd)
 	l->stats.clients++;
 	l->stats.accepted++;
 	TAKE_FD(owned);
-	if (l->stats.clients == 1 && l->o.wanted)
-		l->o.wanted(l->o.ctx, true);
+	if (l->stats.clients == 1 && l->o.demand)
+		l->o.demand(l->o.ctx, true);
 	return 0;
 }
 
@@ -475,7 +475,7 @@ void cilium_listener_free(struct cilium_listener *l)
 	if (!l)
 		return;
 	bus_unsubscribe(l->bus, &l->sub);
-	l->o.wanted = NULL;
+	l->o.demand = NULL;
 	drain_clients(l);
 	while (l->clients)
 		client_remove(l->clients);

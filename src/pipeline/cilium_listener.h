@@ -36,7 +36,7 @@ struct cilium_listener_opts {
 	uint32_t (*viewer)(void *ctx, int fd);
 	const struct event *(*show)(void *ctx, const struct event *ev, uint32_t viewer);
 	/* The first client connected, or the last one left; may be NULL. */
-	void (*wanted)(void *ctx, bool wanted);
+	void (*demand)(void *ctx, bool on);
 	/* Start time of the agent for the greeting, RFC 3339; NULL = no greeting. */
 	const char *started;
 	void *ctx;

@@ -37,10 +37,10 @@
 /* Expensive sections are made only for shown events and only if an output needs them. */
 static void make_sections(struct pipeline *p, struct event *ev)
 {
-	uint32_t wanted = ev->desc->make ? p->needs & ev->desc->sections : 0;
+	uint32_t needed = ev->desc->make ? p->needs & ev->desc->sections : 0;
 
-	for (unsigned kind = 0; wanted; kind++, wanted >>= 1)
-		if (wanted & 1 && !event_section(ev, kind))
+	for (unsigned kind = 0; needed; kind++, needed >>= 1)
+		if (needed & 1 && !event_section(ev, kind))
 			ev->desc->make(ev, kind, &p->scratch);
 }
 

@@ -101,7 +101,7 @@ uint8_t policy_match_kind(const struct policy_rule *r)
 
 static bool single_address(const struct ipnet *nets, size_t n, struct ipaddr *ret)
 {
-	if (n != 1 || nets[0].bits != (nets[0].ip.family == 4 ? 32 : 128))
+	if (n != 1 || nets[0].bits != 8 * ipaddr_bytes(nets[0].ip.family))
 		return false;
 	*ret = nets[0].ip;
 	return true;

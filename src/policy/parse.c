@@ -34,7 +34,7 @@ static const struct { const char *name; uint8_t family; int proto; } protos[] = 
 /* ---- values ---- */
 
 /* Copies the word as a C string; -EINVAL if @t is not a word or does not fit. */
-static int scap_fields_text(const struct policy_token *t, char *ret, size_t cap)
+static int token_text(const struct policy_token *t, char *ret, size_t cap)
 {
 	if (t->kind != POLICY_WORD || !t->len || t->len >= cap || memchr(t->text, 0, t->len))
 		return -EINVAL;
@@ -58,7 +58,7 @@ static struct ipaddr mask_address(const struct ipnet *n)
 {
 	struct ipaddr ip = n->ip;
 
-	for (unsigned bit = n->bits; bit < (ip.family == 4 ? 32u : 128u); bit++)
+	for (unsigned bit = n->bits; bit < 8 * ipaddr_bytes(ip.family); bit++)
 		ip.addr[bit / 8] &= (uint8_t)~(0x80u >> bit % 8);
 	return ip;
 }
@@ -68,14 +68,14 @@ static int parse_net(const struct policy_token *t, struct ipnet *ret, struct err
 	struct ipaddr net;
 	char text[64];
 
-	if (scap_fields_text(t, text, sizeof(text)) < 0 || ipaddr_ipnet_parse(text, ret) < 0)
+	if (token_text(t, text, sizeof(text)) < 0 || ipaddr_ipnet_parse(text, ret) < 0)
 		return policy_lex_error(t, err,
 					"expected an address or a network, such as 10.0.0.0/8 or 2001:db8::/32");
 	net = mask_address(ret);
 	if (ipaddr_equal(&net, &ret->ip))
 		return 0;
 	return policy_lex_error(t, err, "host bits are set behind /%u; a single address has /%u or no prefix",
-				ret->bits, ret->ip.family == 4 ? 32 : 128);
+				ret->bits, 8 * ipaddr_bytes(ret->ip.family));
 }
 
 static int add_net(struct policy_reader *rd, struct err *err)
@@ -97,7 +97,7 @@ static int parse_range(const struct policy_token *t, uint32_t max, const char *w
 	char text[32], *dash;
 	uint32_t from, to;
 
-	if (scap_fields_text(t, text, sizeof(text)) < 0)
+	if (token_text(t, text, sizeof(text)) < 0)
 		return policy_lex_error(t, err, "expected %s, or a range FROM-TO", what);
 	dash = strchr(text, '-');
 	if (dash)
@@ -150,7 +150,7 @@ static int add_comm(struct policy_reader *rd, struct err *err)
 {
 	struct policy_comm comm = { "" };
 
-	if (scap_fields_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
+	if (token_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
 		return policy_lex_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
 	if (vec_grow(&rd->rule.comms) < 0)
 		return -ENOMEM;
@@ -163,7 +163,7 @@ static int add_pid(struct policy_reader *rd, struct err *err)
 	char text[16];
 	uint32_t pid;
 
-	if (scap_fields_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 ||
+	if (token_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 ||
 	    !pid)
 		return policy_lex_error(&rd->lex.token, err, "expected a process id");
 	if (vec_grow(&rd->rule.pids) < 0)
@@ -221,7 +221,7 @@ static int read_proto_number(struct policy_reader *rd, struct err *err)
 
 	if (r < 0)
 		return r;
-	if (scap_fields_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, 255, &n) < 0)
+	if (token_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, 255, &n) < 0)
 		return policy_lex_error(&rd->lex.token, err, "expected a protocol number from 0 to 255");
 	rd->rule.proto = (int)n;
 	return policy_lex_next(&rd->lex, err);

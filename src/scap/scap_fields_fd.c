@@ -122,7 +122,7 @@ static int get_attempt(const struct scap_view *v, unsigned param, struct value *
 }
 
 /* Absolute path of a failed open, or its directory. */
-static int get_wanted_file(const struct scap_view *v, enum field_id w, struct value *ret)
+static int get_opened_file(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	uint16_t type = v->p.head->type;
 	unsigned param = type == SCAP_OPENAT_2_X || type == SCAP_OPENAT2_X ? 2 : 1;
@@ -175,7 +175,7 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 	if (f->off == SF_FD_NUM)
 		return v->fd_num >= 0 ? scap_value_int(ret, v->fd_num) : -ENOENT;
 	if (!fd && (f->off == SF_FD_NAME || f->off == SF_FD_DIRECTORY))
-		return get_wanted_file(v, (enum field_id)f->off, ret);
+		return get_opened_file(v, (enum field_id)f->off, ret);
 	if (!fd)
 		return -ENOENT;
 	switch ((enum field_id)f->off) {

@@ -151,7 +151,7 @@ static void put_ip(struct json *j, const char *key, const struct ipaddr *ip)
 {
 	const struct value v = { .kind = VAL_IP, .ip = *ip };
 
-	if (ip->family != 4 && ip->family != 6)
+	if (!ipaddr_bytes(ip->family))
 		return;
 	json_key(j, key);
 	json_value(j, &v);

@@ -276,7 +276,7 @@ static void add_nothing(struct params_out *o, uint8_t type)
 	}
 }
 
-/* Extends a failed call that carries only its result to the parameters that readers expect. */
+/* Adds the parameters that readers expect to a failed call, which has its result only. */
 static int write_failed_image(struct sink *s, const struct params *p, uint64_t ts_ns, uint16_t cpu)
 {
 	const struct scap_event_info *info = scap_schema_event_info(p->head->type);

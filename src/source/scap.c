@@ -91,8 +91,8 @@ static int parse_section(struct scap *st, struct cursor body, struct err *err)
 	int r = 0;
 
 	if (order == __builtin_bswap32(SCAP_BYTE_ORDER))
-		return err_set(err, -EBADMSG, "the capture is of a big-endian machine; no reader of scap files "
-			       "takes those here");
+		return err_set(err, -EBADMSG, "the capture is of a big-endian machine; only those of little-endian "
+			       "ones can be read");
 	if (order != SCAP_BYTE_ORDER)
 		return err_set(err, -EBADMSG, "the section at byte %llu has no byte-order mark",
 			       (unsigned long long)st->cap.at);

@@ -260,7 +260,7 @@ static bool has_key(const struct store_index *x, const struct sonde_store_block 
 	return !keys->len || (keys->unknown && store_index_has_probe(x, b, keys->unknown));
 }
 
-static bool is_wanted(const struct store_reader *r, const struct store_scan *s, size_t i)
+static bool is_selected(const struct store_reader *r, const struct store_scan *s, size_t i)
 {
 	const struct sonde_store_block *b = &s->index.blocks.items[i];
 
@@ -274,10 +274,10 @@ static bool is_wanted(const struct store_reader *r, const struct store_scan *s, 
 	return true;
 }
 
-static size_t last_wanted(const struct store_reader *r, const struct store_scan *s)
+static size_t last_selected(const struct store_reader *r, const struct store_scan *s)
 {
 	for (size_t i = s->index.blocks.len; i-- > 0;)
-		if (is_wanted(r, s, i))
+		if (is_selected(r, s, i))
 			return i;
 	return SIZE_MAX;
 }
@@ -309,7 +309,7 @@ static int read_stream(struct store_reader *r, const struct store_scan *s, size_
 	for (size_t i = 0; ret >= 0 && i < s->index.blocks.len; i++) {
 		if (s->index.blocks.items[i].role != SONDE_STORE_DATA)
 			continue;
-		if (last != SIZE_MAX && i <= last && is_wanted(r, s, i)) {
+		if (last != SIZE_MAX && i <= last && is_selected(r, s, i)) {
 			r->report.blocks++;
 			ret = read_data(r, s, i);
 			continue;
@@ -366,7 +366,7 @@ static void begin_segment(struct store_reader *r, const struct sonde_store_head 
 
 static int read_parts(struct store_reader *r, const struct store_scan *s)
 {
-	const size_t last = last_wanted(r, s);
+	const size_t last = last_selected(r, s);
 	int ret = 0;
 
 	if (last == SIZE_MAX && !asks_all(&r->q)) {

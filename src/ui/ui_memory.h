@@ -65,7 +65,7 @@ struct ui_memory {
 	uint64_t lost_by[SONDE_LOST__MAX];
 	uint64_t probes;	/* 1u << probe: of which events came */
 	struct ui_past pasts[UI_PASTS];
-	size_t n_pasts;		/* 0 of a recording */
+	size_t n_pasts;		/* 0 = a recording */
 	int64_t clock_offset_ns;	/* of the last event */
 	uint64_t end_ns;	/* of a recording: 1 ns behind the last event */
 	uint64_t changes;	/* counts whatever an answer may depend on */

@@ -172,7 +172,7 @@ static uint64_t hash_value(const struct value *v)
 	case VAL_LIST:
 		return map_hash(v->str, v->kind == VAL_MAC ? 6 : v->len);
 	case VAL_IP:
-		return map_hash(&v->ip.addr, v->ip.family == 4 ? 4 : 16);
+		return map_hash(&v->ip.addr, ipaddr_bytes(v->ip.family));
 	case VAL_UINT:
 	case VAL_BOOL:
 	case VAL_FLAGS:

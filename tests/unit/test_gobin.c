@@ -572,14 +572,14 @@ static void make_dwarf(struct buf *out)
 
 static int read_back(const void *data, size_t len, struct dwarf_facts *f, const char **why)
 {
-	static const struct wanted wanted[] = { { PKG_TRANSPORT, "loopyWriter" } };
+	static const struct type_query queries[] = { { PKG_TRANSPORT, "loopyWriter" } };
 	static const uint64_t entries[] = { ENTRY };
 	struct elf *e;
 	int r = elf_open_mem(data, len, 1u << 20, &e);
 
 	if (r < 0)
 		return r;
-	r = dwarf_read(e, wanted, 1, entries, 1, TYPES, f, why);
+	r = dwarf_read(e, queries, 1, entries, 1, TYPES, f, why);
 	elf_free(e);
 	return r;
 }

@@ -11,7 +11,7 @@
 #include "probes/cpu/bpf/cpu_state.bpf.h"
 #include "sonde/stack_wire.h"
 
-UNIT_SHARED const volatile bool cpu_copies_wanted = false;
+UNIT_SHARED const volatile bool cpu_copies_on = false;
 
 /* Sized at run time. */
 struct {
@@ -27,7 +27,7 @@ static __always_inline bool stack_copied(__u32 class, __u8 end, __u64 *ret_at_ns
 {
 	struct cpu_scratch *d = get_scratch(class);
 
-	if (!cpu_copies_wanted || end != SONDE_STACK_NO_TABLE || !d)
+	if (!cpu_copies_on || end != SONDE_STACK_NO_TABLE || !d)
 		return false;
 	*ret_at_ns = d->copy.at_ns = bpf_ktime_get_boot_ns();
 	return cpu_copy_stack(class);

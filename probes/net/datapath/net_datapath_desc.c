@@ -337,12 +337,8 @@ static void put_addr(const struct event *ev, struct buf *out)
 {
 	const struct conn *c = &ev->keys.conn;
 
-	buf_add_str(out, c->daddr.family == 6 ? "[" : "");
-	ipaddr_text(&c->daddr, out);
-	buf_printf(out, "%s:%u %s", c->daddr.family == 6 ? "]" : "", c->dport,
-		   c->proto == IPPROTO_TCP   ? "tcp"
-		   : c->proto == IPPROTO_UDP ? "udp"
-					     : "unknown");
+	ipaddr_port_text(&c->daddr, c->dport, out);
+	buf_add_str(out, c->proto == IPPROTO_TCP ? " tcp" : c->proto == IPPROTO_UDP ? " udp" : " unknown");
 }
 
 static void put_process(const struct event *ev, struct buf *out)

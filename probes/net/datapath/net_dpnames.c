@@ -18,7 +18,7 @@
 
 #define TABLE_MAX (1u << 20)
 
-static int tell(struct probe *p, enum net_dpname_kind kind, uint32_t number, const char *name)
+static int emit(struct probe *p, enum net_dpname_kind kind, uint32_t number, const char *name)
 {
 	if (kind == NET_DPNAME_FILE)
 		return probe_env_inject_name(p->env, SONDE_NAME_SOURCE_FILE, number, name);
@@ -33,9 +33,9 @@ static int emit_cilium(struct probe *p, bool files)
 		const char *name = cilium_names_drop_reason((uint8_t)code), *file = cilium_names_file((uint8_t)code);
 
 		if (name)
-			r = tell(p, NET_DPNAME_DROP, code, name);
+			r = emit(p, NET_DPNAME_DROP, code, name);
 		if (r >= 0 && files && file)
-			r = tell(p, NET_DPNAME_FILE, code, file);
+			r = emit(p, NET_DPNAME_FILE, code, file);
 	}
 	return r;
 }
@@ -45,7 +45,7 @@ static int emit_row(void *ctx, const struct net_dpname *n)
 	char name[256];
 
 	snprintf(name, sizeof(name), "%.*s", (int)MIN(n->len, sizeof(name) - 1), n->text);
-	return tell(ctx, n->kind, n->number, name);
+	return emit(ctx, n->kind, n->number, name);
 }
 
 static int read_all(const char *path, struct buf *out, struct err *err)

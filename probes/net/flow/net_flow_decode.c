@@ -23,12 +23,6 @@
 #define TCP_RST 4
 #define TCP_ECN 0xc0
 
-static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
-{
-	ret->family = family;
-	memcpy(ret->addr, addr, family == 4 ? 4 : 16);
-}
-
 /* TCP state by both directions' flags. A connection older than the trace counts as established. */
 static uint8_t tcp_state(const struct net_flow *f)
 {
@@ -119,13 +113,13 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 	};
 	set_turn(b, &f->turn[way]);
 	if (!way && f->out_ifindex)
-		set_ip(&b->next_hop, f->family, f->next_hop);
+		ipaddr_set(&b->next_hop, f->family, f->next_hop);
 	if (f->nat) {
 		const struct net_flow_end *src = way ? &f->nat_dst : &f->nat_src;
 		const struct net_flow_end *dst = way ? &f->nat_src : &f->nat_dst;
 
-		set_ip(&b->nat_saddr, f->family, src->addr);
-		set_ip(&b->nat_daddr, f->family, dst->addr);
+		ipaddr_set(&b->nat_saddr, f->family, src->addr);
+		ipaddr_set(&b->nat_daddr, f->family, dst->addr);
 		b->nat_sport = src->port;
 		b->nat_dport = dst->port;
 	}
@@ -141,8 +135,8 @@ static void set_keys(struct event_keys *k, const struct net_flow_rec *r, unsigne
 	k->cgroup_id = f->cgroup_id;
 	k->owner_how = f->owner & NET_FLOW_HOW ? f->owner & NET_FLOW_HOW_MASK : net_decode_1_how(f->owner);
 	k->conn.proto = f->proto;
-	set_ip(&k->conn.saddr, f->family, src->addr);
-	set_ip(&k->conn.daddr, f->family, dst->addr);
+	ipaddr_set(&k->conn.saddr, f->family, src->addr);
+	ipaddr_set(&k->conn.daddr, f->family, dst->addr);
 	if (f->proto == IPPROTO_ICMP || f->proto == IPPROTO_ICMPV6) /* the identifier of an echo is not a port */
 		return;
 	k->conn.sport = src->port;
@@ -167,7 +161,7 @@ int net_flow_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 	int ret = 0;
 
 	if (!cur_copy(&c, &r, rec->len < sizeof(r) ? REC_BEFORE_TURNS : sizeof(r)) ||
-	    (r.flow.family != 4 && r.flow.family != 6) || r.way > NET_WAY_BACK)
+	    !ipaddr_bytes(r.flow.family) || r.way > NET_WAY_BACK)
 		return -EBADMSG;
 	for (unsigned way = 0; way < 2 && ret >= 0; way++) {
 		struct net_flow_event *b;

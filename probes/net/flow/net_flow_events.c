@@ -129,15 +129,10 @@ static int flow_get(const struct event *ev, const struct field *f, struct value 
 
 static void put_end(struct buf *out, const struct ipaddr *ip, uint16_t port)
 {
-	bool brackets = ip->family == 6 && port;
-
-	if (brackets)
-		buf_add_char(out, '[');
-	ipaddr_text(ip, out);
-	if (brackets)
-		buf_add_char(out, ']');
 	if (port)
-		buf_printf(out, ":%u", port);
+		ipaddr_port_text(ip, port, out);
+	else
+		ipaddr_text(ip, out);
 }
 
 static void put_proto(struct buf *out, uint8_t proto)

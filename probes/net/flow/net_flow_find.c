@@ -146,19 +146,13 @@ static void add_tuple(struct found *f, const struct net_tuple *t)
 		f->tuples[f->n++] = *t;
 }
 
-static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
-{
-	ret->family = family;
-	memcpy(ret->addr, addr, family == 4 ? 4 : 16);
-}
-
 static struct net_tuple tuple_of(const struct net_flow *f, const struct net_flow_end *src,
 				 const struct net_flow_end *dst)
 {
 	struct net_tuple t = { .proto = f->proto, .sport = src->port, .dport = dst->port };
 
-	set_ip(&t.src, f->family, src->addr);
-	set_ip(&t.dst, f->family, dst->addr);
+	ipaddr_set(&t.src, f->family, src->addr);
+	ipaddr_set(&t.dst, f->family, dst->addr);
 	if (f->proto == IPPROTO_ICMP || f->proto == IPPROTO_ICMPV6) /* the identifier of an echo is not a port */
 		t.sport = t.dport = 0;
 	return t;
@@ -177,7 +171,7 @@ static void check_flow(struct found *f, const struct net_flow_key *key, const st
 	struct net_tuple seen, nat;
 	struct net_flow flow;
 
-	if (e->family != 4 && e->family != 6)
+	if (!ipaddr_bytes(e->family))
 		return;
 	net_flow_of(e, &flow);
 	seen = tuple_of(&flow, &flow.src, &flow.dst);

@@ -48,7 +48,7 @@ int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 	struct net_sock_rec r;
 	int ret;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)
@@ -56,8 +56,7 @@ int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct 
 	*b = (struct net_datapath_event_event){ .kind = CILIUM_SOCK, .code = r.point, .hook = r.hook };
 	ev->keys.cookie = r.cookie;
 	ev->keys.cgroup_id = r.cgroup_id;
-	ev->keys.conn.daddr.family = r.family;
-	memcpy(ev->keys.conn.daddr.addr, r.addr, r.family == 6 ? 16 : 4);
+	ipaddr_set(&ev->keys.conn.daddr, r.family, r.addr);
 	ev->keys.conn.dport = r.port;
 	ev->keys.conn.proto = r.proto;
 	ret = add_notify(ev, &r, em->scratch);

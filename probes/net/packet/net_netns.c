@@ -69,14 +69,14 @@ bool net_netns_has(const struct net_netns *s, const char *iface)
 /* ---- news of interfaces; all run inside the namespace ---- */
 
 /* For drops of packets that have kept only the number of their device (drop/net_drop.bpf.c). */
-static void want_drops(struct net_netns *s, uint32_t ifindex, bool want)
+static void select_drops(struct net_netns *s, uint32_t ifindex, bool on)
 {
 	const int fd = probe_env_instance_map(s->p->env, s->p->instance, "inst_net_wanted");
 	const uint32_t key[2] = { s->inode, ifindex };
 	const uint8_t one = 1;
 
 	/* without drops the map does not exist; a full map affects such packets only */
-	if (fd >= 0 && want)
+	if (fd >= 0 && on)
 		bpf_map_update_elem(fd, key, &one, BPF_ANY);
 	else if (fd >= 0)
 		bpf_map_delete_elem(fd, key);
@@ -86,7 +86,7 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 {
 	struct net_netns *s = ctx;
 	struct net_link *have = map_add(&s->links, &l->ifindex, NULL);
-	bool wanted = net_setup_iface(&s->all->setup, l->name);
+	bool selected = net_setup_iface(&s->all->setup, l->name);
 	struct err e = { 0 };
 
 	if (have)
@@ -95,8 +95,8 @@ static void on_link(void *ctx, const struct net_link *l, bool up)
 	if (s->all->part[NET_PART_RECORDER])
 		net_recorder_link(s->all->part[NET_PART_RECORDER], s->inode, l);
 	if (s->all->setup.ifaces.len)
-		want_drops(s, l->ifindex, wanted);
-	if (!up || !wanted) {
+		select_drops(s, l->ifindex, selected);
+	if (!up || !selected) {
 		net_tc_detach(s->tc, l->ifindex, false);
 		return;
 	}
@@ -115,7 +115,7 @@ static void on_gone(void *ctx, uint32_t ifindex)
 	struct net_netns *s = ctx;
 
 	net_tc_detach(s->tc, ifindex, true);
-	want_drops(s, ifindex, false);
+	select_drops(s, ifindex, false);
 	map_remove(&s->links, &ifindex);
 }
 

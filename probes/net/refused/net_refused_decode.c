@@ -31,19 +31,13 @@ static const struct xlat_val step_vals[] = { { NET_REFUSED_SYN, "syn" }, { NET_R
 _Static_assert(ARRAY_SIZE(step_vals) == NET_REFUSED_STEP__MAX, "each step has a name");
 static const struct xlat step_xlat = { .name = "refused_step", .vals = step_vals, .n = ARRAY_SIZE(step_vals) };
 
-static void set_address(struct ipaddr *to, uint8_t family, const uint8_t from[static 16])
-{
-	to->family = family;
-	memcpy(to->addr, from, family == 6 ? 16 : 4);
-}
-
 int net_refused_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct net_refused_event *b;
 	struct net_refused_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || (r.family != 4 && r.family != 6))
+	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)
@@ -52,8 +46,8 @@ int net_refused_decode(const struct sonde_rec *rec, struct event *ev, const stru
 		.ifindex = r.ifindex, .queue = r.queue, .limit = r.limit, .cause = r.cause, .step = r.step,
 		.known = !!r.known,
 	};
-	set_address(&ev->keys.conn.saddr, r.family, r.saddr);
-	set_address(&ev->keys.conn.daddr, r.family, r.daddr);
+	ipaddr_set(&ev->keys.conn.saddr, r.family, r.saddr);
+	ipaddr_set(&ev->keys.conn.daddr, r.family, r.daddr);
 	ev->keys.conn.sport = r.sport;
 	ev->keys.conn.dport = r.dport;
 	ev->keys.conn.proto = IPPROTO_TCP;
@@ -128,13 +122,6 @@ static const struct field unexplained_fields[] = {
 
 /* ---- text ---- */
 
-static void put_end(const struct ipaddr *ip, uint16_t port, struct buf *out)
-{
-	buf_add_str(out, ip->family == 6 ? "[" : "");
-	ipaddr_text(ip, out);
-	buf_printf(out, ip->family == 6 ? "]:%u" : ":%u", port);
-}
-
 /* "xx refused (accept-queue 5 of 4) eth0: 10.0.0.1:4711 -> 10.0.0.2:80 tcp syn  [nginx/812]" */
 static int refused_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
@@ -148,9 +135,9 @@ static int refused_line(const struct event *ev, const struct line_opts *o, struc
 	buf_add_str(out, ") ");
 	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
-	put_end(&c->saddr, c->sport, out);
+	ipaddr_port_text(&c->saddr, c->sport, out);
 	buf_add_str(out, " -> ");
-	put_end(&c->daddr, c->dport, out);
+	ipaddr_port_text(&c->daddr, c->dport, out);
 	buf_printf(out, " tcp %s", b->step == NET_REFUSED_ACK ? "ACK" : "SYN");
 	net_text_put_owner(ev, out);
 	if (o->verbose && ev->keys.cookie)

@@ -92,7 +92,7 @@ static void add_labels(struct json *j, const struct container_said *s)
 	json_close(j, '}');
 }
 
-static int tell(const char *id, int engine, const struct container_said *s,
+static int emit(const char *id, int engine, const struct container_said *s,
 		int (*fn)(void *ctx, const struct params_out *ev), void *ctx)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -133,7 +133,7 @@ int sys_container_report(struct containers *c, int (*fn)(void *ctx, const struct
 		struct container_said said = { 0 };
 		const struct id id = c->ids.items[c->n_reported++];
 
-		r = tell(id.text, container_find(c->root_fd, id.text, &said), &said, fn, ctx);
+		r = emit(id.text, container_find(c->root_fd, id.text, &said), &said, fn, ctx);
 	}
 	return r < 0 ? r : 0;
 }

@@ -111,7 +111,7 @@ void sys_lost_print(const struct losses *l, struct buf *out)
 	}
 }
 
-static int tell(const struct losses *l, struct probe *p, uint32_t slot, unsigned cpu, uint64_t count)
+static int emit(const struct losses *l, struct probe *p, uint32_t slot, unsigned cpu, uint64_t count)
 {
 	struct sys_lost_rec r = { .hdr = { .type = SYS_REC_LOST, .cpu = (uint16_t)cpu, .flags = SONDE_RF_SUM } };
 	bool known = slot < l->n_slots;
@@ -140,7 +140,7 @@ int sys_lost_report(struct losses *l, struct probe *p, struct bpf_object *obj)
 		for (unsigned cpu = 0; r >= 0 && cpu < l->n_cpus; cpu++) {
 			if (l->now[cpu] == told[cpu])
 				continue;
-			r = tell(l, p, slot, cpu, l->now[cpu] - told[cpu]);
+			r = emit(l, p, slot, cpu, l->now[cpu] - told[cpu]);
 			told[cpu] = l->now[cpu];
 		}
 	}

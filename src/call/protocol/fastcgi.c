@@ -267,7 +267,7 @@ static void take_response(struct fastcgi *p, struct call_io *io, const struct re
 /* ---- records ---- */
 
 /* Bytes of the content that are read. */
-static size_t wanted_of(uint8_t type)
+static size_t content_of(uint8_t type)
 {
 	switch (type) {
 	case TYPE_BEGIN:
@@ -290,8 +290,8 @@ static enum call_feed feed_record(struct fastcgi *p, struct call_io *io)
 	if (r.version != VERSION || !is_of_side(r.type, io->side) || (r.type == TYPE_BEGIN && r.len != 8))
 		return CALL_FEED_BAD;
 	call_queue_unit(io);
-	if (!call_frame_take(io, HEADER + r.len + (uint64_t)r.padding, HEADER + MIN((size_t)r.len, wanted_of(r.type)),
-			     &body, &cut))
+	if (!call_frame_take(io, HEADER + r.len + (uint64_t)r.padding,
+			     HEADER + MIN((size_t)r.len, content_of(r.type)), &body, &cut))
 		return CALL_FEED_OK;
 	cur_skip(&body, HEADER);
 	if (io->side == CALL_SIDE_REQUEST)

@@ -194,13 +194,13 @@ static int info(struct place *p, struct err *err)
 }
 
 /* The records of each probe since the start of the run, against the probe's own ledger. */
-struct books { uint64_t run, number, sum[SONDE_INSTANCES]; bool whole; };
+struct run_sums { uint64_t run, number, sum[SONDE_INSTANCES]; bool whole; };
 
-static int compare(const struct place *p, const struct store_file *f, struct books *b,
+static int compare(const struct place *p, const struct store_file *f, struct run_sums *b,
 		   const struct store_segment_facts *s, struct err *err)
 {
 	if (s->run != b->run)
-		*b = (struct books){ .run = s->run, .whole = s->begins_run };
+		*b = (struct run_sums){ .run = s->run, .whole = s->begins_run };
 	else if (f->number != b->number + 1)
 		b->whole = false;
 	b->number = f->number;
@@ -221,7 +221,7 @@ static int compare(const struct place *p, const struct store_file *f, struct boo
 
 static int check(struct place *p, struct err *err)
 {
-	struct books books = { 0 };
+	struct run_sums sums = { 0 };
 	uint64_t records = 0;
 	int r = 0;
 
@@ -244,7 +244,7 @@ static int check(struct place *p, struct err *err)
 		if (s.damages)
 			log_warn("segment %" PRIu64 ": %" PRIu64 " bytes in %" PRIu64 " places are unreadable",
 				 f->number, s.damaged_bytes, s.damages);
-		n = compare(p, f, &books, &s, err);
+		n = compare(p, f, &sums, &s, err);
 		r = n < 0 ? n : r;
 		if (p->json)
 			print_segment(p, f, &s);

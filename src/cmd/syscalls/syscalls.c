@@ -139,7 +139,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		"evt.wait_latency", "evt.latency.s", "evt.latency.ns", "evt.latency.human",
 	};
 	struct syscalls_conf *c = ctx;
-	bool wanted = by_outputs & 1u << SEC_PARAMS, captured = wanted && writes_capture(&c->run);
+	bool by_params = by_outputs & 1u << SEC_PARAMS, captured = by_params && writes_capture(&c->run);
 	bool lines = has_fields(c) || (c->run.format && !strcmp(c->run.format, "sysdig"));
 
 	if (c->sys.summary)
@@ -154,7 +154,7 @@ static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct
 		c->sys.events_too |= SYS_EVENT_SIGNAL | SYS_EVENT_EXIT;
 	c->sys.enter = c->sys.enter || filter_mentions(filter, "evt.dir", ">");
 	c->sys.cpu_times_shown = filter_mentions(filter, "evt.type", "procinfo");
-	if (!(wanted || by_words || (has_fields(c) && strstr(c->run.format, "evt."))))
+	if (!(by_params || by_words || (has_fields(c) && strstr(c->run.format, "evt."))))
 		return;
 	c->sys.context = c->sys.scan = c->sys.keep_state = true;
 	c->sys.enter = c->sys.enter || captured || lines;

@@ -107,7 +107,7 @@ static bool never_returns(const struct sys_body *b)
 }
 
 /* A call that never returns has no duration and no result to select by. */
-static bool is_wanted(const struct perf_calls *o, const struct event *ev, const struct sys_body *b, bool returned)
+static bool is_selected(const struct perf_calls *o, const struct event *ev, const struct sys_body *b, bool returned)
 {
 	if (o->only && *o->only && ev->tgid != *o->only)
 		return false;
@@ -136,7 +136,7 @@ static int calls_event(struct sink *s, const struct event *ev)
 	if (!b)
 		return 0;
 	returned = !sys_body_is_entry(ev);
-	if (!is_wanted(st->o, ev, b, returned))
+	if (!is_selected(st->o, ev, b, returned))
 		return 0;
 	if (st->o->summary && !(returned && sys_event_is_birth(b)))
 		r = perf_sums_add(&st->sums, ev, b, returned);

@@ -66,7 +66,7 @@ static int add_frame(struct perf_hist *h, const struct stack_frame *f)
 	return perf_rows_add_frame(&h->rows, &to);
 }
 
-static bool is_wanted(const struct perf_hist *h, const struct stack_frames *frames)
+static bool is_selected(const struct perf_hist *h, const struct stack_frames *frames)
 {
 	const struct stack_frame *f = frames->len ? &frames->items[0] : NULL;
 
@@ -89,7 +89,7 @@ static int add_cell(struct perf_hist *h, uint64_t key, const struct perf_total *
 	};
 	int r = 0;
 
-	if (!is_wanted(h, f))
+	if (!is_selected(h, f))
 		return 0;
 	str_escape(comm, sizeof(comm), e->key.comm, strnlen(e->key.comm, sizeof(e->key.comm)));
 	c.comm = perf_rows_text(&h->rows, comm);

@@ -197,7 +197,7 @@ static void put_frames(struct state *st, const struct stack_frames *frames, bool
 }
 
 /* --symbols and --dsos are about the innermost frame. */
-static bool is_wanted(const struct state *st)
+static bool is_selected(const struct state *st)
 {
 	const struct stack_frame *f = st->frames.len ? &st->frames.items[0] : NULL;
 
@@ -227,7 +227,7 @@ static int write_sample(void *ctx, struct stack_names *names, const struct sampl
 
 	if (r >= 0)
 		r = stack_names_all(names, e, &p->view, &st->frames);
-	if (r < 0 || !is_wanted(st))
+	if (r < 0 || !is_selected(st))
 		return r;
 	st->first_ns = st->first_ns ? st->first_ns : k->ts_ns;
 	buf_reset(&st->text);

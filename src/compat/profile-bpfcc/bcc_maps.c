@@ -48,7 +48,7 @@ int bcc_maps_keys(const char *option, const char *path, uint64_t **ret, size_t *
 }
 
 struct bcc_mntns {
-	struct map wanted;	/* u64 inode -> u8 */
+	struct map inodes;	/* u64 inode -> u8 */
 	struct map ns_by_tgid;	/* u32 -> u64 */
 };
 
@@ -56,7 +56,7 @@ void bcc_maps_mntns_free(struct bcc_mntns *f)
 {
 	if (!f)
 		return;
-	map_fini(&f->wanted);
+	map_fini(&f->inodes);
 	map_fini(&f->ns_by_tgid);
 	free(f);
 }
@@ -71,10 +71,10 @@ int bcc_maps_mntns_new(const char *path, struct bcc_mntns **ret, struct err *err
 
 	if (r < 0)
 		return r;
-	map_init(&f->wanted, sizeof(uint64_t), sizeof(uint8_t));
+	map_init(&f->inodes, sizeof(uint64_t), sizeof(uint8_t));
 	map_init(&f->ns_by_tgid, sizeof(uint32_t), sizeof(uint64_t));
 	for (size_t i = 0; i < n; i++)
-		if (!map_add(&f->wanted, &keys[i], NULL))
+		if (!map_add(&f->inodes, &keys[i], NULL))
 			return err_errno(err, -ENOMEM, "--mntnsmap");
 	*ret = TAKE_PTR(f);
 	return 0;
@@ -101,5 +101,5 @@ bool bcc_maps_mntns_pass(struct bcc_mntns *f, const struct event *ev)
 	if (ev->desc->class == EVENT_STATE)
 		learn(f, ev);
 	ns = map_find(&f->ns_by_tgid, &ev->tgid);
-	return ns && map_find(&f->wanted, ns);
+	return ns && map_find(&f->inodes, ns);
 }

@@ -215,13 +215,6 @@ void strace_line_path(const char *path, size_t len, struct buf *out)
 	}
 }
 
-static void add_end(const struct ipaddr *ip, uint16_t port, struct buf *out)
-{
-	buf_add_str(out, ip->family == 6 ? "[" : "");
-	ipaddr_text(ip, out);
-	buf_printf(out, "%s:%u", ip->family == 6 ? "]" : "", port);
-}
-
 static void add_socket(const struct sec_file *f, bool details, struct buf *out)
 {
 	const struct conn *c = &f->conn;
@@ -235,10 +228,10 @@ static void add_socket(const struct sec_file *f, bool details, struct buf *out)
 	if (!c->saddr.family || !c->sport)
 		buf_add_u64(out, f->ino);
 	else
-		add_end(&c->saddr, c->sport, out);
+		ipaddr_port_text(&c->saddr, c->sport, out);
 	if (c->daddr.family && c->dport) {
 		buf_add_str(out, "->");
-		add_end(&c->daddr, c->dport, out);
+		ipaddr_port_text(&c->daddr, c->dport, out);
 	}
 	buf_add_str(out, "]>");
 }

@@ -522,7 +522,7 @@ static bool accesses(const struct strace_opts *o, const struct event *ev, const 
 	return sys_body_image(b, &image) && is_path(o, (const char *)image.name, image.proc.name_len);
 }
 
-static bool is_wanted(const struct strace_opts *o, const struct event *ev, const struct sys_body *b)
+static bool is_selected(const struct strace_opts *o, const struct event *ev, const struct sys_body *b)
 {
 	return o->status & status_of(ev, b) && strace_set_has_call(&o->trace, b->abi, b->nr) &&
 	       (!o->paths.len || accesses(o, ev, b));
@@ -639,7 +639,7 @@ static int on_call(struct strace_sink *s, const struct event *ev, struct task *t
 		return 0; /* it waits to be watched */
 	t->nr = b->nr;
 	t->last_ns = ev->ts_ns;
-	if (is_wanted(s->o, ev, b)) {
+	if (is_selected(s->o, ev, b)) {
 		if (ends_later(s, ev)) {
 			t->before_ns = after_ns;
 			t->ends_ns = ev->ts_ns;

@@ -31,7 +31,7 @@ static bool is_zdebug(const struct elf_section *s)
 	return !strncmp(s->name, ".zdebug_", 8);
 }
 
-static bool is_wanted(const struct elf_section *s)
+static bool is_selected(const struct elf_section *s)
 {
 	return s->type != SHT_NOBITS && (!strncmp(s->name, ".debug_", 7) || is_zdebug(s));
 }
@@ -84,11 +84,11 @@ static int add_sections(struct image *im)
 	if (buf_add_char(&im->names, '\0') < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		int r = is_wanted(&all[i]) ? add_section(im, &all[i]) : 0;
+		int r = is_selected(&all[i]) ? add_section(im, &all[i]) : 0;
 
 		if (r < 0)
 			return r;
-		info |= is_wanted(&all[i]) && !strcmp(strchr(all[i].name, '_'), "_info");
+		info |= is_selected(&all[i]) && !strcmp(strchr(all[i].name, '_'), "_info");
 	}
 	return info ? 0 : -ENOENT;
 }

@@ -151,13 +151,13 @@ static bool at_word(const struct parser *p, const char *word)
 }
 
 /* The token is not what belongs here. */
-static int unexpected(struct parser *p, const char *wanted)
+static int unexpected(struct parser *p, const char *expected)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	if (p->t.kind == TOKEN_BAD)
 		return fail(p, &p->t, p->t.problem);
-	buf_printf(&b, "%s is missing here", wanted);
+	buf_printf(&b, "%s is missing here", expected);
 	return fail_at(p, &p->t, &b);
 }
 

@@ -42,7 +42,7 @@ size_t redact_text(struct buf *out, const void *text, size_t len, unsigned hide)
 size_t redact_list(struct buf *out, const void *text, size_t len, unsigned hide);
 /* Replaces the NUL-terminated text in an array of @cap bytes, unless it is empty. */
 void redact_array(char *text, size_t cap);
-/* Appends @r as @hide, the function of a struct content_rule, leaves it. 1 or its error. */
+/* Appends a copy of @r without its content: @hide is the function of a struct content_rule. 1 or its error. */
 int redact_hide(const struct sonde_rec *r, int (*hide)(struct sonde_rec *r), struct buf *out);
 /* Are the REDACT_PAYLOAD or REDACT_DNS of @fields in this packet? */
 unsigned redact_packet(unsigned fields, uint32_t link, const void *data, uint32_t cap_len, uint32_t orig_len);

@@ -27,8 +27,8 @@ struct reader {
 	Elf *elf;
 	Dwarf *dw;
 	uint16_t machine;
-	const struct wanted *wanted;
-	size_t n_wanted;
+	const struct type_query *queries;
+	size_t n_queries;
 	const uint64_t *entries;
 	size_t n_entries;
 	uint64_t types_addr;
@@ -100,12 +100,12 @@ static uint64_t runtime_type(const struct reader *r, Dwarf_Die *die)
 /* ---- types ---- */
 
 /* The requested type that "path.Name" names. */
-static const struct wanted *find_wanted(const struct reader *r, const char *full, enum go_match *ret_match)
+static const struct type_query *find_query(const struct reader *r, const char *full, enum go_match *ret_match)
 {
 	const char *slash = strrchr(full, '/'), *dot = strchr(slash ? slash : full, '.');
 
-	for (size_t i = 0; dot && i < r->n_wanted; i++) {
-		const struct wanted *w = &r->wanted[i];
+	for (size_t i = 0; dot && i < r->n_queries; i++) {
+		const struct type_query *w = &r->queries[i];
 		enum go_match m = gobin_names_match_package(w->pkg, full, (size_t)(dot - full));
 
 		if (m == GO_NO || (m == GO_BUNDLED ? !strcmp(dot + 1, w->name) : false) ||
@@ -121,7 +121,7 @@ static const struct wanted *find_wanted(const struct reader *r, const char *full
 static struct go_type *take_type(struct reader *r, const char *full)
 {
 	enum go_match m;
-	const struct wanted *w = find_wanted(r, full, &m);
+	const struct type_query *w = find_query(r, full, &m);
 	struct go_type *t = w ? (struct go_type *)dwarf_find(r->out, w->pkg, w->name) : NULL;
 
 	if (!w || (t && t->match > m))
@@ -257,7 +257,7 @@ static void take_subprogram(struct reader *r, Dwarf_Die *die)
 
 /* ---- units ---- */
 
-static bool is_unit_wanted(const char *name)
+static bool is_unit_read(const char *name)
 {
 	for (int p = 0; p < PKG__MAX; p++)
 		if (gobin_names_match_package((enum go_pkg)p, name, strlen(name)) != GO_NO)
@@ -303,7 +303,7 @@ static void read_units(struct reader *r)
 		if (next <= off)
 			return;
 		if (dwarf_offdie(r->dw, off + header, &unit) && dwarf_tag(&unit) == DW_TAG_compile_unit &&
-		    is_unit_wanted(name_of(&unit)))
+		    is_unit_read(name_of(&unit)))
 			read_unit(r, &unit);
 		off = next;
 	}
@@ -331,10 +331,10 @@ static int open_reader(struct reader *r, struct elf *e, const char **ret_why)
 	return -EBADMSG;
 }
 
-int dwarf_read(struct elf *e, const struct wanted *wanted, size_t n_wanted, const uint64_t *entries, size_t n_entries,
-	       uint64_t types_addr, struct dwarf_facts *ret, const char **ret_why)
+int dwarf_read(struct elf *e, const struct type_query *queries, size_t n_queries, const uint64_t *entries,
+	       size_t n_entries, uint64_t types_addr, struct dwarf_facts *ret, const char **ret_why)
 {
-	struct reader r = { .machine = elf_machine(e), .wanted = wanted, .n_wanted = n_wanted, .entries = entries,
+	struct reader r = { .machine = elf_machine(e), .queries = queries, .n_queries = n_queries, .entries = entries,
 			    .n_entries = n_entries, .types_addr = types_addr, .out = ret };
 	int err = open_reader(&r, e, ret_why);
 

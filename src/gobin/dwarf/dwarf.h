@@ -50,8 +50,8 @@ struct dwarf_facts {
  * @entries: addresses of requested functions, ascending. @types_addr: moduledata.types; 0 = unknown, no descriptors.
  * 0, -ENOMEM, or -ENOENT, -EBADMSG, -E2BIG with a sentence in *ret_why; findings up to the error are kept.
  */
-int dwarf_read(struct elf *e, const struct wanted *wanted, size_t n_wanted, const uint64_t *entries, size_t n_entries,
-	       uint64_t types_addr, struct dwarf_facts *ret, const char **ret_why);
+int dwarf_read(struct elf *e, const struct type_query *queries, size_t n_queries, const uint64_t *entries,
+	       size_t n_entries, uint64_t types_addr, struct dwarf_facts *ret, const char **ret_why);
 void dwarf_facts_fini(struct dwarf_facts *f);
 
 const struct go_type *dwarf_find(const struct dwarf_facts *f, enum go_pkg pkg, const char *name);

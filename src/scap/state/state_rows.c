@@ -156,7 +156,7 @@ static bool asks(const struct rows *r, const struct scap_thread *t, const struct
 	return r->pass(r->pass_ctx, &ev);
 }
 
-static bool wanted(const struct rows *r, const struct scap_thread *t)
+static bool is_selected(const struct rows *r, const struct scap_thread *t)
 {
 	const struct scap_thread *main = scap_state_process(r->st, t);
 	const struct scap_fd *fd;
@@ -193,7 +193,7 @@ static int choose(struct rows *r)
 	int ret = 0;
 
 	while (ret >= 0 && r->pass && (t = scap_state_next_thread(r->st, &pos)))
-		if (wanted(r, t))
+		if (is_selected(r, t))
 			ret = keep(r, t);
 	return ret;
 }

@@ -249,7 +249,7 @@ static unsigned state_of(const struct event *ev, const struct type *t)
 	return TASK_SLEEPING;
 }
 
-/* A wait ends at the event's time, after the time that it was ready and had no CPU. */
+/* At the event's time the thread runs again; just before, it was ready and had no CPU. */
 static int put_wait(struct perfetto *p, const struct event *ev, const struct type *t)
 {
 	const uint64_t off_ns = MIN(number(ev, t, STACK_VALUE), ev->ts_ns), ready_ns = number(ev, t, STACK_WAIT);
