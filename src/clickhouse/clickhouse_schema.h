@@ -104,6 +104,9 @@ void clickhouse_schema_ddl(const struct clickhouse_schema *s, const struct click
 /* For a server whose columns clickhouse_schema_settle() has: new tables, new columns, the TTL of all tables. */
 void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct clickhouse_ddl *o, struct buf *out);
 
+/* Appends the statements that make the views over the tables, or replace them. */
+void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out);
+
 /* Setting that the server needs for the statements under profile 18. */
 #define CLICKHOUSE_SCHEMA_SETTING "allow_experimental_low_cardinality_type"
 

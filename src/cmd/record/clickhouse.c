@@ -95,6 +95,7 @@ static int print_ddl(const struct clickhouse_conf *c, const struct clickhouse_sc
 	if (o.profile == OLD_PROFILE)
 		buf_add_str(&text, "SET " CLICKHOUSE_SCHEMA_SETTING " = 1;\n\n");
 	clickhouse_schema_ddl(s, &o, &text);
+	clickhouse_schema_views(s, &text);
 	fputs(buf_str(&text), stdout);
 	return buf_error(&text);
 }
@@ -110,6 +111,7 @@ static int create(const struct clickhouse_conf *c, const struct clickhouse_schem
 	buf_printf(&db, "CREATE DATABASE IF NOT EXISTS %s;\n", t->db);
 	r = clickhouse_query(t, buf_str(&db), &whole, NULL, err);
 	clickhouse_schema_ddl(s, &o, &tables);
+	clickhouse_schema_views(s, &tables);
 	if (r >= 0)
 		r = clickhouse_query(t, buf_str(&tables), &setting, NULL, err);
 	if (r >= 0)
@@ -128,7 +130,8 @@ static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s,
 	if (r >= 0)
 		r = clickhouse_schema_settle(s, buf_str(&known));
 	clickhouse_schema_upgrade(s, &o, &changes);
-	if (r >= 0 && changes.len)
+	clickhouse_schema_views(s, &changes);
+	if (r >= 0)
 		r = clickhouse_query(t, buf_str(&changes), &setting, NULL, err);
 	if (r >= 0)
 		printf("%s: %zu tables and columns added\n", t->name, s->n_absent);
@@ -201,7 +204,8 @@ const struct cmd cmd_clickhouse = {
 	       "server; upgrade adds the tables and columns that a newer sonde writes. There is a table per event "
 	       "type, with a column per field: drop.reason is drop_reason in the table net_drop. Besides there are "
 	       "run (a row per run), record (the records, which -r clickhouse:// reads) and ledger (rows made, "
-	       "delivered and lost, by table).\n\n"
+	       "delivered and lost, by table). The view call_sides joins both sides of a call, also of two hosts, "
+	       "with the network time.\n\n"
 	       "-o clickhouse:http://[USER@]HOST:8123/DB inserts rows in blocks, each exactly once. Blocks wait "
 	       "in " CLICKHOUSE_SPOOL_DIR " while the server is away, also over a restart. Options stand in the URL, "
 	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "
