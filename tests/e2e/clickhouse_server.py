@@ -84,7 +84,8 @@ class Server:
         return [line.split("\t") for line in self.query(sql, db).splitlines()]
 
     def tables(self, db="sonde"):
-        return [t for (t,) in self.rows(f"SELECT name FROM system.tables WHERE database = '{db}'", db)]
+        return [t for (t,) in self.rows(
+            f"SELECT name FROM system.tables WHERE database = '{db}' AND engine = 'MergeTree'", db)]
 
     def holes(self, db="sonde"):
         """{table: (rows, rows that are there twice, rows that are missing)}, of the tables with rows."""
