@@ -301,7 +301,9 @@ int clickhouse_schema_settle(struct clickhouse_schema *s, const char *lines)
 
 /* ---- statements ---- */
 
-#define FLAGS_NAME "Array(LowCardinality(String))"
+/* 18.16 cannot send arrays of LowCardinality to another server. */
+#define FLAGS_NAME "Array(String)"
+#define NEW_FLAGS_NAME "Array(LowCardinality(String))"
 
 static const struct {
 	const char *name, *new_name, *codec;
@@ -316,7 +318,7 @@ static const struct {
 	[CLICKHOUSE_I64] = { "Int64", NULL, "CODEC(T64, ZSTD(1))" },
 	[CLICKHOUSE_WORD] = { "LowCardinality(String)", NULL, NULL },
 	[CLICKHOUSE_TEXT] = { "String", NULL, "CODEC(ZSTD(3))" },
-	[CLICKHOUSE_FLAGS] = { FLAGS_NAME, NULL, NULL },
+	[CLICKHOUSE_FLAGS] = { FLAGS_NAME, NEW_FLAGS_NAME, NULL },
 	[CLICKHOUSE_IP] = { "FixedString(16)", "IPv6", "CODEC(ZSTD(1))" },
 	[CLICKHOUSE_MAC] = { "FixedString(6)", NULL, NULL },
 	[CLICKHOUSE_UUID] = { "UUID", NULL, NULL },
@@ -419,6 +421,19 @@ static const char call_sides[] =
 	"        numbered, cityHash64(conn_src, conn_sport, conn_dst, conn_dport, rpc_ordinal),\n"
 	"        traced, cityHash64(rpc_trace, rpc_span), cityHash64(run, seq))\n"
 	");\n\n";
+
+/* The tables have no rows of their own: they are made again whenever columns may be new. */
+void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char *db, const char *cluster,
+				   struct buf *out)
+{
+	for (size_t i = 0; i < s->tables.len; i++) {
+		const char *name = s->tables.items[i].name;
+
+		buf_printf(out, "DROP TABLE IF EXISTS %s;\n\n", name);
+		buf_printf(out, "CREATE TABLE %s AS %s.%s ENGINE = Distributed(%s, %s, %s);\n\n", name, db, name,
+			   cluster, db, name);
+	}
+}
 
 void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out)
 {

@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -247,6 +248,88 @@ def test_the_page_shows_both_hosts(fleet):
         ui.read_whole()
         assert [one["name"] for one in ui.get("meta")["hosts"]] == ["web2"]
         assert ui.get("views")["views"][0]["keys"][0:1] != [{"head": "HOST", "field": "host"}]
+
+
+@pytest.mark.replay
+def test_two_servers_answer_as_one(tmp_path):
+    """Each host writes to a server of its own; either one has the rows of both, and gives recordings back whole."""
+    helpers.need("clickhouse-server")
+    servers = clickhouse_server.cluster(tmp_path, "both", ["127.0.0.1", "127.0.0.2"])
+    try:
+        for one in servers:
+            assert run("clickhouse", "init", one.url("fleet"), "--cluster", "both").stdout.count("\n") == 2
+        for one, (host, pid) in zip(servers, HOSTS.items()):
+            path = write_host(host, pid, tmp_path / f"{host}.rec")
+            run("rpc", "-r", path, "-o", f"clickhouse:{one.url('fleet')}")
+        for one in servers:
+            assert [int(row[0]) for row in one.rows(
+                "SELECT network_ns FROM call_sides WHERE unknown = '' ORDER BY client_ns", "fleet_all")] == [
+                    c - s for c, s in truth()]
+            for host in HOSTS:
+                back = run("record", "-r", f"clickhouse://{one.base}/fleet_all?host={host}", "--json").stdout
+                assert back == run("record", "-r", tmp_path / f"{host}.rec", "--json").stdout
+            # each column travels between the servers
+            for table in one.tables("fleet"):
+                one.query(f"SELECT * FROM {table} FORMAT Null", "fleet_all")
+        assert "0 tables" in run("clickhouse", "upgrade", servers[0].url("fleet"), "--cluster", "both").stdout
+        r = run("clickhouse", "init", servers[0].url("other"), "--cluster", "none", check=False)
+        assert r.returncode == 1 and "none" in r.stderr
+        r = run("clickhouse", "ddl", "--cluster", "both", check=False)
+        assert r.returncode == 2 and "--cluster" in r.stderr
+    finally:
+        for one in servers:
+            one.kill()
+
+
+SERVE = """import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+server = http.server.HTTPServer((sys.argv[1], 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+CALL = """import http.client, sys
+c = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))
+for i in range(int(sys.argv[3])):
+    c.request("GET", f"/number-{i}")
+    c.getresponse().read()
+"""
+CALLS = 20
+DELAY_NS = 20_000_000
+
+
+def test_two_hosts_with_an_agent_each_share_a_call(server, link, sonde, tmp_path):
+    """A client on web1, a server on web2, a line with a delay between them: each call is there once, the delay is
+    network time and the server's latency has no part of it."""
+    url, hosts = new_db(server, "hosts"), {"web1": link.a, "web2": link.b}
+    link.a.run("tc", "qdisc", "add", "dev", link.a_dev, "root", "netem", "delay", "20ms")
+    clients = []
+    for host, ns in hosts.items():
+        folder = tmp_path / host
+        sonde("agent", "--socket-dir", str(folder), before=(
+            "unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "-"))
+        clients.append(sonde("rpc", f"--agent={folder}/read.sock", "--source", "http", "--netns", ns.path, "-o",
+                             f"clickhouse:{url}?spool={folder}/spool", "-v"))
+    web = link.b.popen(sys.executable, "-c", SERVE, link.b_ip, stdout=subprocess.PIPE, text=True)
+    try:
+        link.a.run(sys.executable, "-c", CALL, link.b_ip, web.stdout.readline().strip(), CALLS)
+    finally:
+        web.kill()
+        web.wait()
+    for one in clients:
+        one.stop()
+    rows = server.rows("SELECT path, network_ns, server_ns FROM call_sides WHERE unknown = '' AND client_host = 'web1' "
+                       "AND server_host = 'web2' AND kind = 'http'", "hosts")
+    assert sorted(r[0] for r in rows) == sorted(f"/number-{i}" for i in range(CALLS)), server.rows(
+        "SELECT * FROM call_sides", "hosts")
+    assert all(int(network) >= DELAY_NS for _, network, _ in rows)
+    assert server.rows("SELECT count(), uniq(host) FROM rpc_call WHERE rpc_kind = 'http'", "hosts") == [
+        [str(2 * CALLS), "2"]]
 
 
 def test_a_killed_server_gets_each_row_once(server, link, sonde, tmp_path):

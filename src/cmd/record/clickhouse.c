@@ -27,12 +27,16 @@
 struct clickhouse_conf {
 	uint32_t profile; /* 0 = by the server's version */
 	uint64_t ttl_ns;
+	const char *cluster; /* NULL = one server */
 };
 
 static const struct opt clickhouse_opts[] = {
 	OPT_ROW(clickhouse_conf, profile, "profile", 0, OPT_U32, "18|26", "types and codecs of old or new servers",
 		.more = "default: by the server's version, 18 without a server; rows are the same in both"),
 	OPT_ROW(clickhouse_conf, ttl_ns, "ttl", 0, OPT_DURATION, "TIME", "remove rows after TIME (24h); profile 26"),
+	OPT_ROW(clickhouse_conf, cluster, "cluster", 0, OPT_STR, "NAME",
+		"besides, DB_all over the servers of this cluster",
+		.more = "NAME is that of remote_servers in the configuration of the servers; init each of them"),
 	OPT_END,
 };
 
@@ -100,6 +104,35 @@ static int print_ddl(const struct clickhouse_conf *c, const struct clickhouse_sc
 	return buf_error(&text);
 }
 
+#define CLUSTER_SUFFIX "_all"
+
+/* The database DB_all: its tables read those of DB on every server of the cluster. */
+static int create_cluster(const struct clickhouse_conf *c, const struct clickhouse_schema *s,
+			  const struct clickhouse_target *t, struct err *err)
+{
+	const struct clickhouse_query_opts whole = { .whole = true }, setting = { .settings = SETTING };
+	_cleanup_(buf_fini) struct buf db = { 0 }, tables = { 0 };
+	struct clickhouse_target all = *t;
+	int r;
+
+	if (!c->cluster)
+		return 0;
+	if (!clickhouse_target_is_name(c->cluster))
+		return err_set(err, -EINVAL, "--cluster %s: a name has letters, digits and \"_\"", c->cluster);
+	if (strlen(all.base) + sizeof(CLUSTER_SUFFIX) > sizeof(all.base))
+		return err_set(err, -EINVAL, "%s: the URL is too long", t->name);
+	strcat(all.base, CLUSTER_SUFFIX);
+	buf_printf(&db, "CREATE DATABASE IF NOT EXISTS %s" CLUSTER_SUFFIX ";\n", t->db);
+	r = clickhouse_query(t, buf_str(&db), &whole, NULL, err);
+	clickhouse_schema_distributed(s, t->db, c->cluster, &tables);
+	clickhouse_schema_views(s, &tables);
+	if (r >= 0)
+		r = clickhouse_query(&all, buf_str(&tables), &setting, NULL, err);
+	if (r >= 0)
+		printf("%s" CLUSTER_SUFFIX ": the same tables on all servers of %s\n", t->name, c->cluster);
+	return r;
+}
+
 static int create(const struct clickhouse_conf *c, const struct clickhouse_schema *s,
 		  const struct clickhouse_target *t, int version, struct err *err)
 {
@@ -116,7 +149,7 @@ static int create(const struct clickhouse_conf *c, const struct clickhouse_schem
 		r = clickhouse_query(t, buf_str(&tables), &setting, NULL, err);
 	if (r >= 0)
 		printf("%s: %zu tables\n", t->name, s->tables.len);
-	return r;
+	return r < 0 ? r : create_cluster(c, s, t, err);
 }
 
 static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct clickhouse_target *t,
@@ -135,7 +168,7 @@ static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s,
 		r = clickhouse_query(t, buf_str(&changes), &setting, NULL, err);
 	if (r >= 0)
 		printf("%s: %zu tables and columns added\n", t->name, s->n_absent);
-	return r;
+	return r < 0 ? r : create_cluster(c, s, t, err);
 }
 
 static int with_server(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct opt_strv *words,
@@ -166,6 +199,8 @@ static int run_verb(const struct clickhouse_conf *c, struct clickhouse_schema *s
 
 	if (c->profile && c->profile != OLD_PROFILE && c->profile != NEW_PROFILE)
 		return err_set(err, -EINVAL, "--profile %u: expected 18 or 26", c->profile);
+	if (c->cluster && !strcmp(verb, "ddl"))
+		return err_set(err, -EINVAL, "--cluster: ddl knows no database; init and upgrade do");
 	if (!strcmp(verb, "ddl"))
 		return check_ttl(c, 0, err) < 0 ? err->code : print_ddl(c, s);
 	if (!strcmp(verb, "init") || !strcmp(verb, "upgrade"))
@@ -210,6 +245,8 @@ const struct cmd cmd_clickhouse = {
 	       "in " CLICKHOUSE_SPOOL_DIR " while the server is away, also over a restart. Options stand in the URL, "
 	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "
 	       "is 0600.\n\n"
+	       "With --cluster, init and upgrade also make the database DB_all, whose tables read those of DB on every "
+	       "server of a cluster. Each host sends its rows to DB on one of the servers; DB_all is for reading.\n\n"
 	       "-r clickhouse://[USER@]HOST[:8123]/DB reads the newest run of a host back, like a file; ?host=NAME "
 	       "and ?run=NUMBER select one.",
 	.examples = clickhouse_examples,
