@@ -108,8 +108,8 @@ void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct c
 void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out);
 
 /*
- * Appends the statements that make the tables of a database over all servers of a cluster: they read the tables of the
- * database @db on each.
+ * Appends the statements that make the tables of a database over all servers of a cluster: they read the tables of
+ * the database @db on each.
  */
 void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char *db, const char *cluster,
 				   struct buf *out);

@@ -5,7 +5,6 @@ import collections
 import json
 import os
 import re
-import subprocess
 import sys
 
 import pytest
@@ -279,57 +278,6 @@ def test_two_servers_answer_as_one(tmp_path):
     finally:
         for one in servers:
             one.kill()
-
-
-SERVE = """import http.server, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-server = http.server.HTTPServer((sys.argv[1], 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
-CALL = """import http.client, sys
-c = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))
-for i in range(int(sys.argv[3])):
-    c.request("GET", f"/number-{i}")
-    c.getresponse().read()
-"""
-CALLS = 20
-DELAY_NS = 20_000_000
-
-
-def test_two_hosts_with_an_agent_each_share_a_call(server, link, sonde, tmp_path):
-    """A client on web1, a server on web2, a line with a delay between them: each call is there once, the delay is
-    network time and the server's latency has no part of it."""
-    url, hosts = new_db(server, "hosts"), {"web1": link.a, "web2": link.b}
-    link.a.run("tc", "qdisc", "add", "dev", link.a_dev, "root", "netem", "delay", "20ms")
-    clients = []
-    for host, ns in hosts.items():
-        folder = tmp_path / host
-        sonde("agent", "--socket-dir", str(folder), before=(
-            "unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "-"))
-        clients.append(sonde("rpc", f"--agent={folder}/read.sock", "--source", "http", "--netns", ns.path, "-o",
-                             f"clickhouse:{url}?spool={folder}/spool", "-v"))
-    web = link.b.popen(sys.executable, "-c", SERVE, link.b_ip, stdout=subprocess.PIPE, text=True)
-    try:
-        link.a.run(sys.executable, "-c", CALL, link.b_ip, web.stdout.readline().strip(), CALLS)
-    finally:
-        web.kill()
-        web.wait()
-    for one in clients:
-        one.stop()
-    rows = server.rows("SELECT path, network_ns, server_ns FROM call_sides WHERE unknown = '' AND client_host = 'web1' "
-                       "AND server_host = 'web2' AND kind = 'http'", "hosts")
-    assert sorted(r[0] for r in rows) == sorted(f"/number-{i}" for i in range(CALLS)), server.rows(
-        "SELECT * FROM call_sides", "hosts")
-    assert all(int(network) >= DELAY_NS for _, network, _ in rows)
-    assert server.rows("SELECT count(), uniq(host) FROM rpc_call WHERE rpc_kind = 'http'", "hosts") == [
-        [str(2 * CALLS), "2"]]
 
 
 def test_a_killed_server_gets_each_row_once(server, link, sonde, tmp_path):
