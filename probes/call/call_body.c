@@ -165,6 +165,7 @@ struct call_event_body *call_body_make(const struct call *c, bool server, struct
 	put_result(b, c, server);
 	b->statement_id = c->statement_id;
 	b->index = c->index;
+	b->ordinal = c->numbered ? c->id : 0;
 	b->kind = c->kind;
 	b->side = server ? CALL_EVENT_SIDE_SERVER : CALL_EVENT_SIDE_CLIENT;
 	b->fd = -1;

@@ -106,6 +106,7 @@ static int emit_call(const struct at *at, struct gohttp2_call *c, const struct e
 	ev.keys.call = c->number;
 	ev.keys.rpc_conn = c->body.end == CALL_EVENT_END_UNSENT ? 0 : c->key.conn;
 	ev.keys.rpc_stream = c->key.stream;
+	b->ordinal = c->body.end == CALL_EVENT_END_UNSENT ? 0 : c->key.stream;
 	ev.body = mem;
 	ev.body_len = (uint32_t)(sizeof(*b) + strings);
 	return at->em->emit(at->em->ctx, &ev);

@@ -241,6 +241,7 @@ static void lose(struct call_conn *c, struct half *h)
 	drop_waiting(c, h);
 	h->skip = 0;
 	h->lost = h->gap = true;
+	c->queue.skipped |= h == &c->halves[c->request_dir] || c->queue.protocol->unanswered;
 }
 
 static void contradict(struct call_conn *c)
@@ -253,6 +254,7 @@ static void contradict(struct call_conn *c)
 		return;
 	}
 	call_queue_flush(&c->queue, CALL_END_LOST);
+	c->queue.skipped = true;
 	for (unsigned i = 0; !confirmed && call_protocols[i]; i++)
 		c->excluded |= call_protocols[i] == c->queue.protocol ? 1u << i : 0;
 	if (!confirmed)
@@ -460,7 +462,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 		if (!c->ignored && c->queue.protocol)
 			feed_known(c, dir, &all, true);
 	} else {
-		h->lost = true;
+		h->lost = c->queue.skipped = true;
 		if (++c->turns == TURNS_MAX)
 			ignore(c, CALL_MISS_UNCLASSIFIED);
 	}
@@ -534,6 +536,7 @@ void call_conn_datagram(struct call_conn *c, enum call_dir dir, const struct cal
 	io = make_io(c, dir, chunk, &v);
 	io.turn = true;
 	io.partial = chunk->hole > 0;
+	c->queue.skipped = true;	/* datagrams may be lost */
 	if (c->queue.protocol->feed(c->state, &io) == CALL_FEED_BAD)
 		contradict(c);
 }

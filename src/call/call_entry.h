@@ -86,6 +86,7 @@ struct call {
 	uint8_t note;		/* for the parser's use */
 	bool quiet;		/* parser: silence is a regular response */
 	bool pushed;		/* the side of responses asked: roles are swapped */
+	bool numbered;		/* `id` is the same at the other end of the connection */
 	struct {
 		uint16_t at, len;	/* len 0 = none */
 	} texts[CALL_TEXT__MAX];

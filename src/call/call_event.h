@@ -117,6 +117,7 @@ struct call_event_body {
 	uint64_t statement_id; /* 0 = none */
 	uint64_t rows_1;     /* rows + 1; 0 = unknown */
 	uint64_t parent;     /* number of the call that caused this one; 0 = unknown */
+	uint64_t ordinal;    /* number of the call on its connection, the same at both ends; 0 = unknown */
 	uint64_t peer_call;  /* number of the same call at the other end; 0 = unknown */
 	uint64_t parent_goid;
 	uint64_t parent_opened_ns; /* its opened_ns; 0 = it was not open */

@@ -85,6 +85,7 @@ static struct call *open_call(struct call_io *io, bool begins)
 	if (!c)
 		return NULL;
 	c->id = ++q->count;
+	c->numbered = !q->midstream && !q->skipped;
 	c->index = q->n;
 	q->calls[q->n++] = c;
 	q->most = MAX(q->most, q->n);

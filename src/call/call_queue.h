@@ -28,6 +28,7 @@ struct call_queue {
 	uint64_t count;		/* calls opened so far */
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
+	bool skipped;		/* units were not parsed: the other end may count more calls */
 };
 
 /* The unit at the cursor begins; gives first bytes their time and offset. */

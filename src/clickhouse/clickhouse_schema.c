@@ -301,7 +301,9 @@ int clickhouse_schema_settle(struct clickhouse_schema *s, const char *lines)
 
 /* ---- statements ---- */
 
-#define FLAGS_NAME "Array(LowCardinality(String))"
+/* 18.16 cannot send arrays of LowCardinality to another server. */
+#define FLAGS_NAME "Array(String)"
+#define NEW_FLAGS_NAME "Array(LowCardinality(String))"
 
 static const struct {
 	const char *name, *new_name, *codec;
@@ -316,7 +318,7 @@ static const struct {
 	[CLICKHOUSE_I64] = { "Int64", NULL, "CODEC(T64, ZSTD(1))" },
 	[CLICKHOUSE_WORD] = { "LowCardinality(String)", NULL, NULL },
 	[CLICKHOUSE_TEXT] = { "String", NULL, "CODEC(ZSTD(3))" },
-	[CLICKHOUSE_FLAGS] = { FLAGS_NAME, NULL, NULL },
+	[CLICKHOUSE_FLAGS] = { FLAGS_NAME, NEW_FLAGS_NAME, NULL },
 	[CLICKHOUSE_IP] = { "FixedString(16)", "IPv6", "CODEC(ZSTD(1))" },
 	[CLICKHOUSE_MAC] = { "FixedString(6)", NULL, NULL },
 	[CLICKHOUSE_UUID] = { "UUID", NULL, NULL },
@@ -382,4 +384,60 @@ void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct c
 			buf_add_str(out, ";\n\n");
 		}
 	}
+}
+
+/* ---- views ---- */
+
+/*
+ * Both sides of a call in one row, without a join: they have the connection and the number on it in common, else the
+ * caller's span. A side that has neither is a row of its own. Only durations are compared: clocks need not agree.
+ */
+static const char call_sides[] =
+	"CREATE VIEW call_sides AS\n"
+	"SELECT until AS time, kind, method, path, operation, resource, client_host, client_process, server_host,\n"
+	"    server_process, server_address, server_port, client_ns, server_ns,\n"
+	"    multiIf(clients > 1 OR servers > 1, 'several calls have this connection and number',\n"
+	"        clients + servers = 1 AND NOT numbered AND NOT traced,\n"
+	"        'the number of the call on its connection is not known',\n"
+	"        servers = 0, 'the side of the server was not seen',\n"
+	"        clients = 0, 'the side of the client was not seen',\n"
+	"        client_ns = 0 OR server_ns = 0, 'the latency of a side is not known',\n"
+	"        server_ns > client_ns, 'the side of the server took longer', '') AS unknown,\n"
+	"    if(unknown = '', client_ns - server_ns, NULL) AS network_ns\n"
+	"FROM\n(\n"
+	"    SELECT max(time) AS until, rpc_kind AS kind, any(rpc_method) AS method, any(rpc_path) AS path,\n"
+	"        any(rpc_operation) AS operation, any(rpc_resource) AS resource,\n"
+	"        conn_sport > 0 AND conn_dport > 0 AND rpc_ordinal > 0 AS numbered,\n"
+	"        NOT numbered AND rpc_span != '' AS traced,\n"
+	"        countIf(rpc_side = 'client') AS clients, countIf(rpc_side = 'server') AS servers,\n"
+	"        anyIf(host, rpc_side = 'client') AS client_host, anyIf(host, rpc_side = 'server') AS server_host,\n"
+	"        anyIf(proc_name, rpc_side = 'client') AS client_process,\n"
+	"        anyIf(proc_name, rpc_side = 'server') AS server_process,\n"
+	"        IPv6NumToString(any(conn_dst)) AS server_address, any(conn_dport) AS server_port,\n"
+	"        maxIf(rpc_latency, rpc_side = 'client') AS client_ns,\n"
+	"        maxIf(rpc_latency, rpc_side = 'server') AS server_ns\n"
+	"    FROM rpc_call\n"
+	"    GROUP BY kind, numbered, traced, multiIf(\n"
+	"        numbered, cityHash64(conn_src, conn_sport, conn_dst, conn_dport, rpc_ordinal),\n"
+	"        traced, cityHash64(rpc_trace, rpc_span), cityHash64(run, seq))\n"
+	");\n\n";
+
+/* The tables have no rows of their own: they are made again whenever columns may be new. */
+void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char *db, const char *cluster,
+				   struct buf *out)
+{
+	for (size_t i = 0; i < s->tables.len; i++) {
+		const char *name = s->tables.items[i].name;
+
+		buf_printf(out, "DROP TABLE IF EXISTS %s;\n\n", name);
+		buf_printf(out, "CREATE TABLE %s AS %s.%s ENGINE = Distributed(%s, %s, %s);\n\n", name, db, name,
+			   cluster, db, name);
+	}
+}
+
+void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out)
+{
+	for (size_t i = 0; i < s->tables.len; i++)
+		if (!strcmp(s->tables.items[i].name, "rpc_call"))
+			buf_printf(out, "DROP TABLE IF EXISTS call_sides;\n\n%s", call_sides);
 }

@@ -33,7 +33,7 @@ enum clickhouse_type {
 	CLICKHOUSE_I64,
 	CLICKHOUSE_WORD,  /* LowCardinality(String) */
 	CLICKHOUSE_TEXT,  /* String */
-	CLICKHOUSE_FLAGS, /* Array(LowCardinality(String)) */
+	CLICKHOUSE_FLAGS, /* Array(String), Array(LowCardinality(String)) */
 	CLICKHOUSE_IP,	  /* 16 bytes, IPv4 mapped */
 	CLICKHOUSE_MAC,	  /* 6 bytes */
 	CLICKHOUSE_UUID,
@@ -103,6 +103,16 @@ struct clickhouse_ddl {
 void clickhouse_schema_ddl(const struct clickhouse_schema *s, const struct clickhouse_ddl *o, struct buf *out);
 /* For a server whose columns clickhouse_schema_settle() has: new tables, new columns, the TTL of all tables. */
 void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct clickhouse_ddl *o, struct buf *out);
+
+/* Appends the statements that make the views over the tables, or replace them. */
+void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out);
+
+/*
+ * Appends the statements that make the tables of a database over all servers of a cluster: they read the tables of
+ * the database @db on each.
+ */
+void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char *db, const char *cluster,
+				   struct buf *out);
 
 /* Setting that the server needs for the statements under profile 18. */
 #define CLICKHOUSE_SCHEMA_SETTING "allow_experimental_low_cardinality_type"

@@ -15,7 +15,7 @@
 #include "sonde/wire.h"
 
 enum common_field {
-	F_EVT_TYPE, F_EVT_TIME, F_EVT_BOOTTIME, F_EVT_NUM, F_EVT_CPU, F_EVT_DIR, F_EVT_PROBE, F_EVT_SNAPSHOT,
+	F_EVT_TYPE, F_EVT_TIME, F_EVT_BOOTTIME, F_EVT_NUM, F_EVT_CPU, F_EVT_DIR, F_EVT_PROBE, F_EVT_SNAPSHOT, F_HOST,
 	F_PID, F_VPID, F_NAME, F_EXE, F_ARGS, F_PPID, F_START, F_UID, F_GID, F_TID,
 	F_CONTAINER, F_CONTAINER_NAME, F_IMAGE, F_POD, F_POD_NAMESPACE, F_POD_UID, F_K8S_CONTAINER,
 	F_CGROUP, F_CGROUP_NAME, F_NETNS, F_COOKIE, F_RPC_STREAM, F_RPC_CONN, F_GOID,
@@ -90,6 +90,7 @@ const struct field event_common_fields[] = {
 	FIELD("evt.probe-instance", F_EVT_PROBE, FIELD_NAME, "probe instance",
 	      .space = SONDE_NAME_INSTANCE),
 	FIELD("evt.snapshot", F_EVT_SNAPSHOT, FIELD_BOOL, "state from before the start, not an event"),
+	FIELD("host", F_HOST, FIELD_STR, "name of the host", .flags = FIELD_OPEN),
 	FIELD("proc.pid", F_PID, FIELD_UINT, "process id"),
 	FIELD("proc.vpid", F_VPID, FIELD_UINT, "process id in the pid namespace of the process"),
 	FIELD("proc.name", F_NAME, FIELD_STR, "name of the process (comm)", .flags = FIELD_OPEN),
@@ -194,6 +195,7 @@ static int give_ip(struct value *ret, const struct ipaddr *ip)
 
 static int get_evt(const struct event *ev, const struct field *f, struct value *ret)
 {
+	const char *host = event_names_host(ev->names);
 	const struct sec_packet *p;
 
 	switch ((enum common_field)f->off) {
@@ -207,6 +209,7 @@ static int get_evt(const struct event *ev, const struct field *f, struct value *
 	case F_EVT_CPU: return give_uint(ret, ev->cpu, true);
 	case F_EVT_PROBE:
 		return give_named(ret, ev->instance, event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
+	case F_HOST: return give_str(ret, host, strlen(host));
 	case F_EVT_SNAPSHOT:
 		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(ev->flags & SONDE_RF_SNAPSHOT) };
 		return 0;
@@ -429,6 +432,7 @@ int event_get_common(const struct event *ev, const struct field *f, struct value
 	case F_EVT_CPU:
 	case F_EVT_DIR:
 	case F_EVT_PROBE:
+	case F_HOST:
 	case F_EVT_SNAPSHOT: return get_evt(ev, f, ret);
 	case F_PKT_LEN:
 	case F_PKT_IFACE: return get_packet(ev, f, ret);

@@ -242,6 +242,7 @@ static int decode_host(const struct sonde_rec *r, struct event *ev, const struct
 	st->host.release[sizeof(h.release) - 1] = 0;
 	st->host.machine[sizeof(h.machine) - 1] = 0;
 	st->host.hostname[sizeof(h.hostname) - 1] = 0;
+	event_names_set_host(st->names, st->host.hostname);
 	ev->body = &h;
 	return em->emit(em->ctx, ev);
 }

@@ -2,6 +2,7 @@
 #include "event/names.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct names {
 	struct map map;		/* struct name_key -> char *, owned */
 	size_t bytes;
 	uint64_t generation;
+	char host[65];
 	const struct names *below;	/* NULL = none */
 };
 
@@ -91,6 +93,16 @@ const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 	if (val)
 		return **val ? *val : NULL;
 	return n && n->below ? event_names_get(n->below, space, key) : NULL;
+}
+
+void event_names_set_host(struct names *n, const char *host)
+{
+	snprintf(n->host, sizeof(n->host), "%s", host);
+}
+
+const char *event_names_host(const struct names *n)
+{
+	return !n ? "" : *n->host || !n->below ? n->host : event_names_host(n->below);
 }
 
 void event_names_put_over(struct names *n, const struct names *below)

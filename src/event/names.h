@@ -30,6 +30,10 @@ const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
  */
 void event_names_put_over(struct names *n, const struct names *below);
 
+/* Name of the recorded host; "" = unknown. @n may be NULL. Later calls of the first one may change the text. */
+void event_names_set_host(struct names *n, const char *host);
+const char *event_names_host(const struct names *n);
+
 /* Changes with each call of event_names_set(): while it stays, all names do. */
 uint64_t event_names_generation(const struct names *n);
 

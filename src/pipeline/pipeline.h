@@ -232,6 +232,10 @@ struct probe_env *pipeline_env(const struct pipeline *p);
  * ledger and the outputs. 0 or -errno with a message: -EPIPE if the only failure is an output without a reader.
  */
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err);
+/*
+ * The same for several pipelines over files, on one loop: each ends with its source, the first failure ends all.
+ */
+int pipeline_run_all(struct pipeline *const *all, size_t n, const struct pipeline_limits *limits, struct err *err);
 void pipeline_stop(struct pipeline *p);
 bool pipeline_stopping(const struct pipeline *p);
 

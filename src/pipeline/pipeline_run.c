@@ -244,13 +244,57 @@ int pipeline_end(struct pipeline *p, struct err *err)
 
 int pipeline_run(struct pipeline *p, const struct pipeline_limits *limits, struct err *err)
 {
-	struct err later = { 0 };
-	int r = pipeline_begin(p, limits, err), w;
+	return pipeline_run_all(&p, 1, limits, err);
+}
 
-	if (r >= 0 && !p->stopping) {
-		r = loop_run(p->loop);
-		r = r < 0 ? failure(p, r, err) : 0;
+/* Ends those whose input has ended, or with @over all. Returns how many are left; the first failure is in *error. */
+static size_t end_some(struct pipeline *const *all, size_t n, bool over, int *error, struct err *err)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct err later = { 0 };
+		int r;
+
+		if (all[i]->closed)
+			continue;
+		if (!over && !all[i]->stopping && !all[i]->ended) {
+			left++;
+			continue;
+		}
+		all[i]->closed = true;
+		r = pipeline_end(all[i], *error < 0 ? &later : err);
+		*error = *error < 0 ? *error : r;
 	}
-	w = pipeline_end(p, r < 0 ? &later : err);
-	return r < 0 ? r : w;
+	return left;
+}
+
+/* The pipeline whose input failed with @r; the loop says no more. */
+static struct pipeline *find_failed(struct pipeline *const *all, size_t n, int r)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i]->err.code == r)
+			return all[i];
+	return all[0];
+}
+
+int pipeline_run_all(struct pipeline *const *all, size_t n, const struct pipeline_limits *limits, struct err *err)
+{
+	size_t left = n;
+	bool over;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = pipeline_begin(all[i], limits, err);
+	over = r < 0 || all[0]->stopping;
+	while (left) {
+		if (!over) {
+			const int end = loop_run(all[0]->loop);
+
+			over = end < 0 || n == 1;
+			r = end < 0 ? failure(find_failed(all, n, end), end, err) : 0;
+		}
+		left = end_some(all, n, over, &r, err);
+	}
+	return r;
 }

@@ -110,6 +110,7 @@ struct pipeline {
 	bool input_muted;  /* input_io sleeps until the next deadline */
 	bool ended;	   /* the input has no more records */
 	bool stopping;
+	bool closed;	   /* pipeline_end() was called by pipeline_run_all() */
 	bool injecting; /* the current record comes from a live half */
 	int error;	/* ended the run */
 	struct err err; /* its message */

@@ -2,6 +2,7 @@
 #include "ui/ui_memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -27,10 +28,60 @@ void ui_memory_fini(struct ui_memory *m)
 {
 	view_kept_free(m->kept);
 	m->kept = NULL;
+	free(m->views);
 	vec_fini(&m->losses);
 	for (size_t i = 0; i < m->n_pasts; i++)
 		view_history_free(m->pasts[i].history);
 	m->n_pasts = 0;
+}
+
+/* ---- several hosts ---- */
+
+int ui_memory_join_hosts(struct ui_memory *m)
+{
+	static const struct view_key host = { .head = "HOST", .field = "host", .width = 12 };
+
+	m->views = calloc(view_n, sizeof(*m->views));
+	for (size_t i = 0; m->views && i < view_n; i++) {
+		struct view *v = &m->views[i];
+
+		*v = views[i];
+		memmove(v->keys + 1, v->keys, (VIEW_KEYS - 1) * sizeof(*v->keys));
+		v->keys[0] = host;
+	}
+	return m->views ? 0 : -ENOMEM;
+}
+
+int ui_memory_sort(struct ui_memory *m)
+{
+	m->changes++;
+	return m->views ? view_kept_sort(m->kept) : 0;
+}
+
+const struct view *ui_memory_views(const struct ui_memory *m)
+{
+	return m->views ? m->views : views;
+}
+
+size_t ui_memory_host(const struct ui_memory *m, const struct event *ev)
+{
+	struct ui_host h = { 0 };
+
+	for (size_t i = 1; i < m->facts.n_hosts; i++) {
+		m->facts.host(m->facts.ctx, i, &h);
+		if (h.names == ev->names)
+			return i;
+	}
+	return 0;
+}
+
+struct sym *ui_memory_sym(const struct ui_memory *m, const struct event *ev)
+{
+	struct ui_host h = { 0 };
+
+	if (m->facts.host)
+		m->facts.host(m->facts.ctx, ui_memory_host(m, ev), &h);
+	return h.sym;
 }
 
 /* Those of the overview and of the first table of each page. */
@@ -125,9 +176,16 @@ int ui_memory_take(struct ui_memory *m, const struct event *ev)
 	if (ev->desc->class != EVENT_DATA)
 		return 0;
 	m->changes++;
+	m->seq++;
 	m->probes |= 1ull << (ev->desc->type >> 8 & 63);
 	m->end_ns = MAX(m->end_ns, view_kept_time(ev) + 1);
 	m->clock_offset_ns = ev->clock_offset_ns;
+	if (m->views) {
+		struct event numbered = *ev;
+
+		numbered.seq = m->seq;
+		return view_kept_add(m->kept, &numbered);
+	}
 	return take_past(m, ev) < 0 ? -ENOMEM : view_kept_add(m->kept, ev);
 }
 

@@ -15,6 +15,7 @@
 #include "view/view.h"
 
 struct event;
+struct names;
 struct registry;
 struct sym;
 struct ui_folder;
@@ -41,6 +42,15 @@ struct ui_past {
 };
 
 #define UI_PASTS 7u
+#define UI_HOSTS 16u	/* most hosts of a page */
+
+/* A host whose events are kept; with its stream's names, which its events point to. */
+struct ui_host {
+	const char *name, *release;	/* "" until they are known */
+	uint32_t cpus;
+	const struct names *names;
+	struct sym *sym;	/* NULL: no names of user addresses */
+};
 
 /* Facts that the pipeline knows; callbacks of the command. */
 struct ui_facts {
@@ -49,18 +59,19 @@ struct ui_facts {
 	bool live, content;
 	const struct ui_probe *probes;	/* all that sonde has */
 	size_t n_probes;
-	/* "host", "release" and number of CPUs of the recorded host; empty until known. */
-	void (*host)(void *ctx, const char **ret_host, const char **ret_release, uint32_t *ret_cpus);
-	/* Name and ledger of instance @i; NULL if there is none. */
-	const char *(*ledger)(void *ctx, uint16_t i, struct sonde_ledger *ret);
+	size_t n_hosts;		/* at most UI_HOSTS */
+	void (*host)(void *ctx, size_t host, struct ui_host *ret);
+	/* Name and ledger of instance @i of a host; NULL if there is none. */
+	const char *(*ledger)(void *ctx, size_t host, uint16_t i, struct sonde_ledger *ret);
 	void *ctx;
 };
 
 struct ui_memory {
 	struct view_kept *kept;
 	const struct registry *reg;
-	struct sym *sym;	/* NULL: no names of user addresses */
 	struct ui_facts facts;
+	struct view *views;	/* owned; of several hosts, else NULL */
+	uint64_t seq;		/* of several hosts: of the last event */
 	VEC(struct ui_loss) losses;	/* by time */
 	uint64_t lost_by[SONDE_LOST__MAX];
 	uint64_t probes;	/* 1u << probe: of which events came */
@@ -88,6 +99,20 @@ int ui_memory_keep_past(struct ui_memory *m);
 int ui_memory_until(struct ui_memory *m, uint64_t now_ns);
 /* NULL: the past of this view is not kept. */
 const struct ui_past *ui_memory_past(const struct ui_memory *m, const struct view *v);
+
+/*
+ * Of several hosts: the views have the host as a further key, events are numbered as they come. Before the first
+ * event. 0 or -ENOMEM.
+ */
+int ui_memory_join_hosts(struct ui_memory *m);
+/* All were read: the events of all hosts are put in the order of time and numbered again. 0 or -ENOMEM. */
+int ui_memory_sort(struct ui_memory *m);
+/* Views of this memory: views[view_n]. */
+const struct view *ui_memory_views(const struct ui_memory *m);
+/* Index of the host of an event. */
+size_t ui_memory_host(const struct ui_memory *m, const struct event *ev);
+/* The symbolizer for an event; NULL = none. */
+struct sym *ui_memory_sym(const struct ui_memory *m, const struct event *ev);
 
 /* Takes events of data and reports of losses; ignores others. 0 or -ENOMEM. */
 int ui_memory_take(struct ui_memory *m, const struct event *ev);

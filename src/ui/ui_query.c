@@ -20,7 +20,8 @@ static const struct { const char *name; enum ui_path path; enum tail tail; } pat
 	{ "meta", UI_META, TAIL_NONE }, { "fields", UI_FIELDS, TAIL_NONE }, { "check", UI_CHECK, TAIL_NONE },
 	{ "views", UI_VIEWS, TAIL_NONE }, { "view", UI_VIEW, TAIL_NAME }, { "heat", UI_HEAT, TAIL_NAME },
 	{ "flame", UI_FLAME, TAIL_NONE }, { "tracks", UI_TRACKS, TAIL_NONE }, { "events", UI_EVENTS, TAIL_NONE },
-	{ "event", UI_EVENT, TAIL_SEQ }, { "trace", UI_TRACE, TAIL_NONE }, { "explain", UI_EXPLAIN, TAIL_NONE },
+	{ "event", UI_EVENT, TAIL_SEQ }, { "trace", UI_TRACE, TAIL_NONE },
+	{ "sides", UI_SIDES, TAIL_NONE }, { "explain", UI_EXPLAIN, TAIL_NONE },
 	{ "recordings", UI_RECORDINGS, TAIL_NONE }, { "live", UI_LIVE, TAIL_NONE },
 };
 _Static_assert(ARRAY_SIZE(paths) == UI_PATH__MAX, "a row per path");
@@ -72,7 +73,7 @@ static const char *const modes[] = { [UI_MODE_ON] = "on", [UI_MODE_OFF] = "off",
 _Static_assert(ARRAY_SIZE(modes) == UI_MODE__MAX + 1, "a name per mode");
 static const char *const bys[] = {
 	[UI_BY_NONE] = "none", [UI_BY_PROCESS] = "process", [UI_BY_CONTAINER] = "container",
-	[UI_BY_OPERATION] = "operation", NULL,
+	[UI_BY_OPERATION] = "operation", [UI_BY_HOST] = "host", NULL,
 };
 _Static_assert(ARRAY_SIZE(bys) == UI_BY__MAX + 1, "a name per group");
 
@@ -109,7 +110,7 @@ static const struct param {
 	{ "before", KIND_U64, AT(before), BIT(UI_EVENTS), 0, 0, UINT64_MAX - 1, NULL },
 	{ "limit", KIND_U32, AT(limit), BIT(UI_EVENTS), 0, 1, 10000, NULL },
 	{ "view", KIND_TEXT, AT(view), BIT(UI_EVENTS), 0, 0, 0, NULL },
-	{ "call", KIND_TEXT, AT(call), BIT(UI_TRACE), BIT(UI_TRACE), 0, 0, NULL },
+	{ "call", KIND_TEXT, AT(call), BIT(UI_TRACE) | BIT(UI_SIDES), BIT(UI_TRACE) | BIT(UI_SIDES), 0, 0, NULL },
 	{ "failed", KIND_BOOL, AT(failed), BIT(UI_EXPLAIN), 0, 0, 0, NULL },
 	{ "sub", KIND_SUB, AT(subs), BIT(UI_LIVE), 0, 0, 0, NULL },
 };

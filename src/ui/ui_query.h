@@ -19,7 +19,7 @@ struct err;
 
 enum ui_path {
 	UI_META, UI_FIELDS, UI_CHECK, UI_VIEWS, UI_VIEW, UI_HEAT, UI_FLAME, UI_TRACKS, UI_EVENTS, UI_EVENT, UI_TRACE,
-	UI_EXPLAIN, UI_RECORDINGS, UI_LIVE, UI_PATH__MAX,
+	UI_SIDES, UI_EXPLAIN, UI_RECORDINGS, UI_LIVE, UI_PATH__MAX,
 };
 
 enum ui_time_kind { UI_TIME_NONE, UI_TIME_AT, UI_TIME_BACK, UI_TIME__MAX };
@@ -30,7 +30,7 @@ struct ui_time {
 };
 
 enum ui_mode { UI_MODE_ON, UI_MODE_OFF, UI_MODE_BOTH, UI_MODE__MAX };
-enum ui_by { UI_BY_NONE, UI_BY_PROCESS, UI_BY_CONTAINER, UI_BY_OPERATION, UI_BY__MAX };
+enum ui_by { UI_BY_NONE, UI_BY_PROCESS, UI_BY_CONTAINER, UI_BY_OPERATION, UI_BY_HOST, UI_BY__MAX };
 
 /* Parameters that were not given have their default; texts are NULL, and point into `text`. */
 struct ui_query {

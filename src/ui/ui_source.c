@@ -9,6 +9,7 @@
 #include "ui/answers/ui_events.h"
 #include "ui/answers/ui_flame.h"
 #include "ui/answers/ui_heat.h"
+#include "ui/answers/ui_sides.h"
 #include "ui/answers/ui_trace.h"
 #include "ui/answers/ui_tracks.h"
 #include "ui/answers/ui_view.h"
@@ -20,6 +21,7 @@ static const struct ui_source_ops kept_ops = {
 		[UI_VIEWS] = ui_about_views, [UI_RECORDINGS] = ui_about_recordings, [UI_VIEW] = ui_view_answer,
 		[UI_HEAT] = ui_heat_answer, [UI_FLAME] = ui_flame_answer, [UI_TRACKS] = ui_tracks_answer,
 		[UI_EVENTS] = ui_events_answer, [UI_EVENT] = ui_events_one, [UI_TRACE] = ui_trace_answer,
+		[UI_SIDES] = ui_sides_answer,
 		[UI_EXPLAIN] = ui_trace_explain,
 	},
 };

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VIEW_KEYS 5u	/* most keys, notes and columns of a view */
+#define VIEW_KEYS 6u	/* most keys, notes and columns of a view */
 #define VIEW_NOTES 4u
 #define VIEW_COLS 16u
 

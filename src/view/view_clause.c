@@ -17,7 +17,7 @@ bool view_clause_is_plain(const char *s)
 	return true;
 }
 
-static void put_comparison(const char *field, const char *cell, struct buf *out)
+void view_clause_add(const char *field, const char *cell, struct buf *out)
 {
 	const char *word = view_fields_word(field);
 
@@ -41,7 +41,7 @@ int view_clause_of_row(const struct view_rows *t, const struct view_row *r, stru
 	for (size_t i = 0; i < view_n_keys(t->view); i++) {
 		if (i)
 			buf_add_str(out, " and ");
-		put_comparison(t->view->keys[i].field, view_rows_cell(t, r, i), out);
+		view_clause_add(t->view->keys[i].field, view_rows_cell(t, r, i), out);
 	}
 	return buf_error(out);
 }

@@ -17,6 +17,9 @@ struct view_rows;
  */
 int view_clause_of_row(const struct view_rows *t, const struct view_row *r, struct buf *out);
 
+/* Appends one comparison: proc.pid=812. */
+void view_clause_add(const char *field, const char *cell, struct buf *out);
+
 /* A value that needs no quotes in a filter. */
 bool view_clause_is_plain(const char *s);
 

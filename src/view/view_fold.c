@@ -398,6 +398,7 @@ static struct flow *flow_of(struct view_fold *f, const struct view_fields *p, co
 
 	if (!view_fields_number(&p->flow, ev, &id))
 		return NULL;
+	id ^= (uint64_t)(uintptr_t)ev->names << 16;	/* streams of several hosts number their flows alike */
 	*ret_way = view_fields_number(&p->is_reply, ev, &way) && way;
 	if (f->flows.len >= FLOWS_MAX && !map_find(&f->flows, &id))
 		purge_flows(f);

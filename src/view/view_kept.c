@@ -161,6 +161,73 @@ bool view_kept_span(const struct view_kept *k, uint64_t *ret_first_ns, uint64_t 
 	return true;
 }
 
+/* ---- order ---- */
+
+struct place {
+	uint64_t ns;
+	uint32_t chunk;
+	uint32_t offset;	/* in units of 8 bytes */
+};
+
+static int compare_places(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return x->chunk != y->chunk ? (x->chunk < y->chunk ? -1 : 1)
+				    : (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+static struct place *list_places(const struct view_kept *k)
+{
+	struct place *places = calloc(k->n + 1, sizeof(*places));
+	struct view_kept_at at = { .chunk = k->first };
+	struct event ev;
+
+	for (size_t i = 0; places && view_kept_next(k, &at, &ev); i++)
+		places[i] = (struct place){
+			.ns = view_kept_time(&ev),
+			.chunk = (uint32_t)(at.chunk - k->first),
+			.offset = (uint32_t)((at.offset - view_kept_size(&ev)) / sizeof(uint64_t)),
+		};
+	if (places)
+		qsort(places, k->n, sizeof(*places), compare_places);
+	return places;
+}
+
+/* Copies the events to new chunks; an old one goes with its last event. */
+int view_kept_sort(struct view_kept *k)
+{
+	struct view_kept old = *k;
+	struct place *places = list_places(&old);
+	int r = places ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*k = (struct view_kept){ .max_bytes = SIZE_MAX, .gone = old.gone, .scratch = old.scratch };
+	for (uint64_t i = 0; r >= 0 && i < old.n; i++) {
+		struct chunk *c = &old.chunks.items[places[i].chunk];
+		const struct entry *e =
+			(const struct entry *)(const void *)(c->data + places[i].offset * sizeof(uint64_t));
+		struct event ev;
+
+		event_copy_get(e->copy, k->scratch, &ev);
+		ev.seq = i + 1;
+		r = view_kept_add(k, &ev);
+		if (!--c->events) {
+			free(c->data);
+			c->data = NULL;
+		}
+	}
+	k->max_bytes = old.max_bytes;
+	for (size_t i = 0; i < old.chunks.len; i++)
+		free(old.chunks.items[i].data);
+	vec_fini(&old.chunks);
+	free(places);
+	return r;
+}
+
 uint64_t view_kept_n(const struct view_kept *k)
 {
 	return k->n;

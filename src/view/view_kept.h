@@ -42,6 +42,9 @@ bool view_kept_next_of(const struct view_kept *k, const struct view_kept_part *p
 /* The least and the greatest view_kept_time(); false without an event. */
 bool view_kept_span(const struct view_kept *k, uint64_t *ret_first_ns, uint64_t *ret_last_ns);
 
+/* Puts the events in the order of their time and numbers them from 1. 0, or -ENOMEM: some may be gone. */
+int view_kept_sort(struct view_kept *k);
+
 /* The next event, oldest first, and moves @at behind it; valid until view_kept_add(), its values until the
  * next call. False at the end. */
 bool view_kept_next(const struct view_kept *k, struct view_kept_at *at, struct event *ret);

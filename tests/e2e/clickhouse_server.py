@@ -19,7 +19,7 @@ CONFIG = """<yandex>
  <http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>{address}</listen_host>
  <path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><users_config>{folder}/users.xml</users_config>
  <default_profile>default</default_profile><default_database>default</default_database>
- <mark_cache_size>67108864</mark_cache_size><keep_alive_timeout>3</keep_alive_timeout>
+ <mark_cache_size>67108864</mark_cache_size><keep_alive_timeout>3</keep_alive_timeout>{more}
 </yandex>"""
 USERS = """<yandex>
  <profiles><default><max_memory_usage>2000000000</max_memory_usage></default></profiles>
@@ -35,14 +35,14 @@ def free_port():
 
 
 class Server:
-    def __init__(self, folder, address="127.0.0.1", inside=()):
-        """@inside: words in front of the command, such as `ip netns exec NAME`."""
+    def __init__(self, folder, address="127.0.0.1", inside=(), ports=None, more=""):
+        """@inside: words in front of the command, such as `ip netns exec NAME`. @more: of its configuration."""
         self.folder, self.address, self.inside = str(folder), address, list(inside)
-        self.http, self.tcp = free_port(), free_port()
+        self.http, self.tcp = ports or (free_port(), free_port())
         os.makedirs(self.folder, exist_ok=True)
         for name, text in ("config.xml", CONFIG), ("users.xml", USERS):
             with open(f"{self.folder}/{name}", "w") as f:
-                f.write(text.format(folder=self.folder, http=self.http, tcp=self.tcp, address=address))
+                f.write(text.format(folder=self.folder, http=self.http, tcp=self.tcp, address=address, more=more))
         self.child = None
         self.start()
 
@@ -84,7 +84,8 @@ class Server:
         return [line.split("\t") for line in self.query(sql, db).splitlines()]
 
     def tables(self, db="sonde"):
-        return [t for (t,) in self.rows(f"SELECT name FROM system.tables WHERE database = '{db}'", db)]
+        return [t for (t,) in self.rows(
+            f"SELECT name FROM system.tables WHERE database = '{db}' AND engine = 'MergeTree'", db)]
 
     def holes(self, db="sonde"):
         """{table: (rows, rows that are there twice, rows that are missing)}, of the tables with rows."""
@@ -96,6 +97,15 @@ class Server:
             if rows:
                 out[table] = (rows, rows - distinct, made - distinct)
         return out
+
+
+def cluster(folder, name, addresses):
+    """A server per address; together the shards of the cluster @name."""
+    ports = [(free_port(), free_port()) for _ in addresses]
+    shards = "".join(f"<shard><replica><host>{a}</host><port>{tcp}</port></replica></shard>"
+                     for a, (_, tcp) in zip(addresses, ports))
+    more = f"<remote_servers><{name}>{shards}</{name}></remote_servers>"
+    return [Server(os.path.join(folder, a), a, ports=p, more=more) for a, p in zip(addresses, ports)]
 
 
 class Answers:

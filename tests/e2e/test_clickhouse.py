@@ -5,13 +5,19 @@ import collections
 import json
 import os
 import re
+import sys
 
 import pytest
 
 import clickhouse_server
 import helpers
+import ui_client
+
+sys.path.insert(0, os.path.join(helpers.ROOT, "tests", "golden"))
+import trim  # noqa: E402  found by the line above
 
 RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
+CHAIN = os.path.join(helpers.ROOT, "tests", "data", "rec", "chain.rec")
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +156,128 @@ def test_an_older_database_gets_the_new_columns(server):
     run("monitor", "-r", RECORDING, "-o", f"clickhouse:{url}")
     both = server.rows("SELECT count(), countIf(drop_reason != '') FROM net_drop", "old")
     assert both == [[str(2 * rows), str(rows)]]
+
+
+# ---- two hosts ----
+
+HOSTS = {"web1": 19007, "web2": 19002}      # processes of CHAIN, the first calls the second
+
+
+def write_host(host, pid, path):
+    """What a host would have recorded on which this process of CHAIN runs alone."""
+    with open(CHAIN, "rb") as f:
+        data = f.read()
+    out = [data[:trim.FILE_HEADER]]
+    for r in trim.frames(data):
+        _, _, kind, _, tgid, *_ = trim.header(r)
+        if tgid not in (0, pid) and kind >> 8:
+            continue
+        if kind == trim.HOST:
+            r = r[:trim.RELEASE_AT + 96] + host.encode().ljust(64, b"\0") + r[trim.RELEASE_AT + 160:]
+        out.append(trim.frame(r))
+    path.write_bytes(b"".join(out))
+    return path
+
+
+def truth():
+    """Of each call between the two processes: latencies of the client's and of the server's side."""
+    calls = collections.defaultdict(dict)
+    for ev in lines(run("rpc", "-r", CHAIN, "--json").stdout):
+        if ev["type"] == "rpc.call" and ev["method"] == "t.Back/Get" and ev["proc"]["pid"] in HOSTS.values():
+            calls[tuple(sorted(ev["conn"].items())), ev["ordinal"]][ev["side"]] = ev["latency"]
+    return sorted((c["client"], c["server"]) for c in calls.values())
+
+
+@pytest.fixture(scope="module")
+def fleet(server, tmp_path_factory):
+    """Address of a database with a run of each host."""
+    folder = tmp_path_factory.mktemp("fleet")
+    url = new_db(server, "fleet")
+    for host, pid in HOSTS.items():
+        run("rpc", "-r", write_host(host, pid, folder / f"{host}.rec"), "-o", f"clickhouse:{url}")
+    return url.replace("http:", "clickhouse:")
+
+
+@pytest.mark.replay
+@pytest.mark.usefixtures("fleet")
+def test_sql_joins_both_sides_of_a_call(server):
+    rows = server.rows("SELECT client_ns, server_ns, network_ns FROM call_sides WHERE unknown = '' AND "
+                       "client_host = 'web1' AND server_host = 'web2' ORDER BY client_ns", "fleet")
+    sides = truth()
+    assert len(sides) == 5
+    assert [tuple(map(int, row)) for row in rows] == [(c, s, c - s) for c, s in sides]
+    # the callers of web1 are on no host of the fleet
+    assert server.rows("SELECT server_host, method, network_ns, count() FROM call_sides WHERE unknown = 'the side of "
+                       "the client was not seen' GROUP BY server_host, method, network_ns", "fleet") == [
+                           ["web1", "t.Front/Put", "\\N", "5"]]
+
+
+@pytest.mark.replay
+def test_the_page_shows_both_hosts(fleet):
+    with ui_client.Ui("-r", fleet) as ui:
+        ui.read_whole()
+        meta = ui.get("meta")
+        assert [one["name"] for one in meta["hosts"]] == list(HOSTS)
+        assert {row["host"] for row in meta["ledger"]} == set(HOSTS)
+        # the host is a key of each view, a word of filters, a column of the events
+        assert all(v["keys"][0] == {"head": "HOST", "field": "host"} for v in ui.get("views")["views"])
+        for host, pid in HOSTS.items():
+            rows = ui.get("view/processes", q=f"host={host}")["rows"]
+            assert [row["keys"][:2] for row in rows] == [[host, str(pid)]]
+            assert rows[0]["filter"].startswith(f"host={host} and proc.pid={pid}")
+        events = ui.get("events", limit=10000)["events"]
+        assert len(events) == meta["events"] and {e["host"] for e in events} == set(HOSTS)
+        assert [e["seq"] for e in events] == list(range(1, len(events) + 1))
+        assert [int(e["ts"]) for e in events] == sorted(int(e["ts"]) for e in events)
+        # both sides of a call, and the time between them
+        seen = []
+        for e in ui.get("events", q="rpc.name=t.Back/Get and rpc.side=client")["events"]:
+            answer = ui.get("sides", call=ui.get(f"event/{e['seq']}")["event"]["id"])
+            client, served = answer["sides"]
+            assert (client["host"], served["host"], answer["joined_by"]) == ("web1", "web2", "connection")
+            assert answer["network"] == client["latency"] - served["latency"] and answer["why"] == ""
+            assert ui.get("sides", call=served["call"]) == answer
+            assert [s["pid"] for s in ui.get("trace", call=client["call"])["spans"]] == [HOSTS["web1"]]
+            seen.append((client["latency"], served["latency"]))
+        assert sorted(seen) == truth()
+        lone = ui.get("events", q="rpc.name=t.Front/Put")["events"][0]
+        answer = ui.get("sides", call=ui.get(f"event/{lone['seq']}")["event"]["id"])
+        assert answer["network"] is None and answer["why"] == "the client's side was not seen"
+    with ui_client.Ui("-r", f"{fleet}?host=web2") as ui:
+        ui.read_whole()
+        assert [one["name"] for one in ui.get("meta")["hosts"]] == ["web2"]
+        assert ui.get("views")["views"][0]["keys"][0:1] != [{"head": "HOST", "field": "host"}]
+
+
+@pytest.mark.replay
+def test_two_servers_answer_as_one(tmp_path):
+    """Each host writes to a server of its own; either one has the rows of both, and gives recordings back whole."""
+    helpers.need("clickhouse-server")
+    servers = clickhouse_server.cluster(tmp_path, "both", ["127.0.0.1", "127.0.0.2"])
+    try:
+        for one in servers:
+            assert run("clickhouse", "init", one.url("fleet"), "--cluster", "both").stdout.count("\n") == 2
+        for one, (host, pid) in zip(servers, HOSTS.items()):
+            path = write_host(host, pid, tmp_path / f"{host}.rec")
+            run("rpc", "-r", path, "-o", f"clickhouse:{one.url('fleet')}")
+        for one in servers:
+            assert [int(row[0]) for row in one.rows(
+                "SELECT network_ns FROM call_sides WHERE unknown = '' ORDER BY client_ns", "fleet_all")] == [
+                    c - s for c, s in truth()]
+            for host in HOSTS:
+                back = run("record", "-r", f"clickhouse://{one.base}/fleet_all?host={host}", "--json").stdout
+                assert back == run("record", "-r", tmp_path / f"{host}.rec", "--json").stdout
+            # each column travels between the servers
+            for table in one.tables("fleet"):
+                one.query(f"SELECT * FROM {table} FORMAT Null", "fleet_all")
+        assert "0 tables" in run("clickhouse", "upgrade", servers[0].url("fleet"), "--cluster", "both").stdout
+        r = run("clickhouse", "init", servers[0].url("other"), "--cluster", "none", check=False)
+        assert r.returncode == 1 and "none" in r.stderr
+        r = run("clickhouse", "ddl", "--cluster", "both", check=False)
+        assert r.returncode == 2 and "--cluster" in r.stderr
+    finally:
+        for one in servers:
+            one.kill()
 
 
 def test_a_killed_server_gets_each_row_once(server, link, sonde, tmp_path):

@@ -117,15 +117,18 @@ def times_as_text(value):
 
 
 class Host:
-    """@end: ns, last moment that is known; moves on with now() if @live."""
+    """@end: ns, last moment that is known; moves on with now() if @live. Several @hosts: a key of each view."""
 
-    def __init__(self, live, now):
-        self.live, self.now = live, now
+    def __init__(self, live, now, hosts=("web1",)):
+        self.live, self.now, self.hosts = live, now, hosts
+        self.tables = VIEWS if len(hosts) == 1 else {
+            name: dict(v, keys=[{"head": "HOST", "field": "host"}, *v["keys"]]) for name, v in VIEWS.items()}
         self.begin = now() // world.SECOND * world.SECOND - world.LENGTH_NS if live else world.BEGIN_NS
         self.events, self.times, self.minutes = [], [], 0
-        self.known = {f["name"] for f in shown_fields()} | {"evt.type"}
+        self.known = {f["name"] for f in shown_fields()} | {"evt.type", "host"}
         self.note, self.absent = "", ()     # of /meta: a sentence, probes without events
-        self.ledger = [{"probe": "net", "seen": 432, "delivered": 420, "filtered": 0, "sampled": 0, "lost": 12}]
+        self.ledger = [{"probe": "net", "seen": 432, "delivered": 420, "filtered": 0, "sampled": 0, "lost": 12,
+                        "host": host} for host in hosts]
         self.kept = {}      # answers of a recording, which never change
 
     def end(self):
@@ -135,6 +138,7 @@ class Host:
         while self.begin + self.minutes * world.LENGTH_NS <= self.end():
             for event in world.minute(self.minutes, self.begin):
                 event["seq"] = len(self.events) + 1
+                event["host"] = self.hosts[event["proc.pid"] % len(self.hosts)]
                 self.events.append(event)
                 self.times.append(event["time"])
             self.minutes += 1
@@ -189,7 +193,9 @@ class Host:
 
     def meta(self, _p):
         self.grow()
-        return {"version": "0.1.0", "api": 1, "host": "web1", "kernel": "6.1.0", "cpus": 2,
+        return {"version": "0.1.0", "api": 1, "host": self.hosts[0] if len(self.hosts) == 1 else "",
+                "kernel": "6.1.0", "cpus": 2,
+                "hosts": [{"name": n, "kernel": "6.1.0", "cpus": 2} for n in self.hosts],
                 "input": "live" if self.live else "minute.rec", "live": self.live, "reading": False,
                 "content": True, "note": self.note,
                 "begin": str(self.times[0]), "end": str(self.end()), "now": str(self.now()),
@@ -212,12 +218,12 @@ class Host:
 
     def views(self, _p):
         return {"views": [dict(v, cols=[{k: c[k] for k in c if k != "field"} for c in v["cols"]])
-                          for v in VIEWS.values()]}
+                          for v in self.tables.values()]}
 
     def view(self, p, name):
-        if name not in VIEWS:
+        if name not in self.tables:
             raise Refused(404, f"no view {name}")
-        view = VIEWS[name]
+        view = self.tables[name]
         start, end, events = self.select(p)
         events, groups = counted(view, events), collections.defaultdict(list)
         for e in events:
@@ -381,9 +387,9 @@ class Host:
     def rows(self, p):
         start, end, events = self.select(p)
         if p.get("view"):
-            if p["view"] not in VIEWS:
+            if p["view"] not in self.tables:
                 raise Refused(404, f"no view {p['view']}")
-            events = counted(VIEWS[p["view"]], events)
+            events = counted(self.tables[p["view"]], events)
         limit, n = int(p.get("limit", 200)), len(events)
         if "after" in p:
             part = [e for e in events if e["seq"] > int(p["after"])][:limit]
@@ -396,7 +402,7 @@ class Host:
         start, end, n, part = self.rows(p)
         return self.ranged(start, end, kept={"first": 1, "last": len(self.events)}, n=n, events=[
             {"seq": e["seq"], "ts": str(e["time"]), "type": e["evt.type"], "pid": e["proc.pid"],
-             "process": e["proc.name"], "text": e["text"]} for e in part])
+             "process": e["proc.name"], "host": e["host"], "text": e["text"]} for e in part])
 
     def event(self, _p, seq):
         self.grow()
@@ -422,6 +428,23 @@ class Host:
         with open(os.path.join(ROOT, "tests/golden/trace/json"), encoding="utf-8") as f:
             trace = json.loads(f.readline())
         return dict(times_as_text(trace), call=p["call"])
+
+    def sides(self, p):
+        """The call alone, or with an other side that is made up."""
+        own = next((e for e in self.events if e.get("rpc.id") == p.get("call")), None)
+        if not own:
+            raise Refused(404, "no event of this call is kept")
+        other = {"client": "server", "server": "client"}[own["rpc.side"]]
+        sides = [{"side": side, "host": host, "pid": own["proc.pid"] + i, "process": own["proc.name"],
+                  "call": own["rpc.id"] if not i else "0123456789ab", "method": own["rpc.name"],
+                  "status": own["rpc.status"], "error": own["rpc.error"], "latency": ns, "ts": str(own["time"]),
+                  "event": own["seq"]} for i, (side, host, ns) in enumerate(
+                      [(own["rpc.side"], own["host"], own["rpc.latency"]),
+                       (other, self.hosts[-1], own["rpc.latency"] // 2)])]
+        if len(self.hosts) == 1:
+            return {"sides": sides[:1], "joined_by": "", "network": None, "why": f"the {other}'s side was not seen"}
+        return {"sides": sides, "joined_by": "connection", "network": own["rpc.latency"] - own["rpc.latency"] // 2,
+                "why": ""}
 
     def explain(self, p):
         start, end, events = self.select(p)
@@ -487,7 +510,7 @@ def columns(rows, n, lost):
                ("tid", [e["thread.tid"] for e in part]), ("cpu", [e["evt.cpu"] for e in part])]
         body = [(word(name), 0, struct.pack(f"<{len(v)}I", *v)) for name, v in u32]
         body.append((word("seq"), 1, struct.pack(f"<{len(part)}Q", *(e["seq"] for e in part))))
-        for name, key in (("type", "evt.type"), ("process", "proc.name")):
+        for name, key in (("type", "evt.type"), ("process", "proc.name"), ("host", "host")):
             values = [word(e[key]) for e in part]
             body.append((word(name), 2, struct.pack(f"<{len(values)}I", *values)))
         body.append((word("text"), 3, text_column([e["text"] for e in part])))

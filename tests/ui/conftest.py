@@ -39,8 +39,9 @@ def serve(live, **options):
 
 @pytest.fixture(scope="session")
 def servers():
-    """{"recorded": Server, "live": Server, "hostile": Server}; the last one as if it escaped no text."""
-    every = {"recorded": serve(False), "live": serve(True), "hostile": serve(False, bad=True)}
+    """By name: hostile, as if it escaped no text; fleet, of two hosts."""
+    every = {"recorded": serve(False), "live": serve(True), "hostile": serve(False, bad=True, hosts=("web1", "web2")),
+             "fleet": serve(False, hosts=("web1", "web2"))}
     yield every
     for server in every.values():
         server.end()

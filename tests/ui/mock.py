@@ -46,10 +46,10 @@ def hostile(value, key="", below=()):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads, token = True, TOKEN
 
-    def __init__(self, folder, live=False, port=0, now=time.time_ns, bad=False):
+    def __init__(self, folder, live=False, port=0, now=time.time_ns, bad=False, hosts=("web1",)):
         super().__init__(("127.0.0.1", port), Handler)
         self.bad = bad      # texts are hostile
-        self.folder, self.host = folder, answers.Host(live, now)
+        self.folder, self.host = folder, answers.Host(live, now, hosts)
         self.lock, self.stop = threading.Lock(), threading.Event()
         self.asked = []     # (path, parameters) of each request below /api/v1
         self.busy = {}      # first word of a path -> the sentence of its status 503
@@ -103,7 +103,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         host, parts = self.server.host, path.strip("/").split("/")
         known = {"meta": host.meta, "fields": host.fields, "check": host.check, "views": host.views,
                  "flame": host.flame, "tracks": host.tracks, "events": host.list,
-                 "trace": host.trace, "explain": host.explain, "recordings": host.recordings}
+                 "trace": host.trace, "sides": host.sides, "explain": host.explain, "recordings": host.recordings}
         if parts[0] in self.server.busy:
             raise answers.Refused(503, self.server.busy[parts[0]])
         with self.server.lock:
@@ -134,7 +134,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 with self.server.lock:
                     start, end, n, rows = self.server.host.rows(dict(pairs))
                     if self.server.bad:
-                        rows = [dict(e, text=BAD + e["text"], **{"proc.name": BAD + e["proc.name"]}) for e in rows]
+                        rows = [dict(e, text=BAD + e["text"], host=BAD + e["host"],
+                                     **{"proc.name": BAD + e["proc.name"]}) for e in rows]
                 self.send(200, answers.columns(rows, n, self.server.host.lost(start, end)), COLUMNS)
             else:
                 self.send(200, json.dumps(self.answer(path, dict(pairs))).encode())

@@ -191,6 +191,11 @@ def test_recorded(show, servers, axe, name):
         check_moves(one.page, MOVES[name])
 
 
+@pytest.mark.parametrize("name", ["overview", "calls", "one call", "processes", "events", "recordings"])
+def test_fleet(show, servers, axe, name):
+    check_sizes(show("fleet", *address(name, servers["fleet"]), **SIZES["light"], scale=2), axe)
+
+
 @pytest.mark.parametrize("name", list(PAGES))
 def test_live(show, servers, axe, name):
     check_sizes(show("live", *address(name, servers["live"]), **SIZES["light"], scale=2), axe)

@@ -244,8 +244,59 @@ def test_a_call_adds_up(open_page):
     one.open("/calls", "document.querySelector('.event a')")
     one.page.eval("document.querySelector('.event a').click()")
     one.page.wait("document.querySelector('aside canvas')")
-    rows = one.page.eval("[...document.querySelectorAll('aside table')][0].tBodies[0].lastElementChild.innerText")
+    rows = one.page.eval("[...document.querySelectorAll('aside table:not(.sides)')][0].tBodies[0].lastElementChild"
+                         ".innerText")
     assert "13.5ms" in rows and "100%" in rows
+
+
+SIDES = "document.querySelector('aside table.sides')"
+
+
+def test_both_sides_of_a_call_with_the_network_between(open_page):
+    one = open_page("fleet")
+    one.open("/calls?q=rpc.side%3Dclient", "document.querySelector('.event a')")
+    one.page.eval("document.querySelector('.event a').click()")
+    one.page.wait(SIDES)
+    head, client, server, network = one.page.eval(
+        f"[...{SIDES}.rows].map((r) => [...r.cells].map((c) => c.innerText))")
+    assert head == ["side", "host", "process", "latency"]
+    assert client[0] == "client" and server[0] == "server" and server[1] == "web2"
+    assert network[:2] == ["network", "the client's latency minus the server's"] and network[2].endswith("s")
+    one.page.eval(f"{SIDES}.querySelector('a').click()")    # the other side
+    one.page.wait("new URLSearchParams(location.search).get('call') == '0123456789ab'")
+    one.ignore = ("404",)       # the mock has made it up
+
+
+def test_a_side_that_is_missing_says_why(open_page):
+    one = open_page()
+    one.open("/calls?q=rpc.side%3Dclient", "document.querySelector('.event a')")
+    one.page.eval("document.querySelector('.event a').click()")
+    one.page.wait(SIDES)
+    assert one.page.eval(f"[...{SIDES}.rows].at(-1).innerText").split("\t") == [
+        "network", "the server's side was not seen", "unknown"]
+
+
+HOSTS = "[...new Set([...document.querySelectorAll('main tbody tr:not(.foot)')].map((r) => r.cells[1].innerText))]"
+
+
+def test_one_of_several_hosts(open_page):
+    """The host is a clause of the filter: every page is of it, until all are chosen again."""
+    one = open_page("fleet")
+    one.open("/processes?q=proc.pid%3E0", ROWS)
+    assert sorted(one.page.eval(HOSTS)) == ["web1", "web2"]
+
+    def choose(name):
+        one.page.eval(f"(() => {{ const s = document.querySelector('header select'); s.value = '{name}'; "
+                      "s.dispatchEvent(new Event('change', { bubbles: true })); })()")
+    choose("web2")
+    one.page.wait(f"{ROWS} && {HOSTS}.join() == 'web2'")
+    assert one.url()[1]["q"] == "host=web2 and proc.pid>0"
+    assert one.page.eval("document.querySelector('header select').value") == "web2"
+    one.follow("/events?" + "q=host%3Dweb2", "document.querySelector('.event .host')")
+    assert one.page.eval("[...new Set([...document.querySelectorAll('.event .host')].map((e) => e.innerText))]") == [
+        "web2"]
+    choose("")
+    one.page.wait("!new URLSearchParams(location.search).get('q')")
 
 
 def test_a_frame_zooms_and_escape_shows_all(open_page):

@@ -168,6 +168,34 @@ static void test_both_ends(void **state)
 	decode_set_free(b.d);
 }
 
+static void send_exchange(struct bench *b, uint32_t who, const char *request, uint32_t size)
+{
+	send_part(b, who, CALL_TX, request, size);
+	send_text(b, who, CALL_RX, ANSWER);
+}
+
+/* A number is given only if the other end counts the same calls. */
+static void test_ordinals(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	send_conn(&b, CLIENT, 4000, 80);
+	send_exchange(&b, CLIENT, REQUEST, strlen(REQUEST));
+	send_exchange(&b, CLIENT, REQUEST, strlen(REQUEST));
+	send_exchange(&b, CLIENT, "GET /cut HT", 400);	/* the rest of the request was not kept */
+	send_exchange(&b, CLIENT, REQUEST, strlen(REQUEST));
+	send_exchange(&b, SERVER, REQUEST, strlen(REQUEST));	/* its connection was not seen from the start */
+	assert_int_equal(b.n, 5);
+	assert_int_equal(b.calls[0].body.ordinal, 1);
+	assert_int_equal(b.calls[1].body.ordinal, 2);
+	assert_int_equal(b.calls[2].body.ordinal, 3);
+	for (size_t i = 3; i < b.n; i++)
+		assert_int_equal(b.calls[i].body.ordinal, 0);
+	decode_set_free(b.d);
+}
+
 /* The time in a record is that of the queue or of the round trip. */
 static void test_queue(void **state)
 {
@@ -469,7 +497,7 @@ static void test_inferred_of_few(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_both_ends),      cmocka_unit_test(test_names),
+		cmocka_unit_test(test_both_ends), cmocka_unit_test(test_ordinals),      cmocka_unit_test(test_names),
 		cmocka_unit_test(test_secrets),	       cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_hole_in_a_body), cmocka_unit_test(test_pipeline),
 		cmocka_unit_test(test_pushed),	       cmocka_unit_test(test_unanswered),

@@ -321,7 +321,7 @@ static uint64_t u64_at(const struct buf *b, size_t at)
 static void add(struct ui_columns *c, uint64_t ns, uint64_t seq, const char *text)
 {
 	const struct ui_columns_row row = {
-		.ns = ns, .seq = seq, .type = "sys.exit", .type_len = 8, .process = "", .text = text,
+		.ns = ns, .seq = seq, .type = "sys.exit", .type_len = 8, .process = "", .host = "", .text = text,
 		.text_len = strlen(text), .pid = 7, .tid = 8, .cpu = 1,
 	};
 
@@ -348,8 +348,8 @@ static void test_frames_end_before_their_numbers_do(void **state)
 	for (unsigned n = 0; n < 3; n++, at += u32_at(&out, at)) {
 		assert_int_equal(u32_at(&out, at) % 8, 0);
 		assert_true(at + u32_at(&out, at) <= out.len);
-		assert_int_equal(u32_at(&out, at + 32), 8);
-		assert_int_equal(u32_at(&out, at + 36), n ? 0 : 10);	/* names of columns, a type, an empty name */
+		assert_int_equal(u32_at(&out, at + 32), 9);
+		assert_int_equal(u32_at(&out, at + 36), n ? 0 : 11);	/* names of columns, a type, an empty name */
 	}
 	assert_int_equal(at, out.len);
 	ui_columns_fini(&c);

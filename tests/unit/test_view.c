@@ -514,6 +514,33 @@ static const char *number(enum view_measure unit, double v, struct buf *b)
 	return buf_str(b);
 }
 
+/* Events of several hosts come in parts: in the order of time they are numbered again, none is missing. */
+static void test_kept_events_are_put_in_order(void **state)
+{
+	struct view_kept_at at = { 0 };
+	struct view_kept *k = NULL;
+	struct body b = { 0 };
+	struct event ev = event_of(&syscall_desc, &b, 0), got;
+	uint64_t n = 0;
+
+	(void)state;
+	assert_int_equal(view_kept_new(64 << 20, &k), 0);
+	for (uint64_t i = 0; i < 20000; i++) {	/* some chunks; times of the two halves alternate */
+		ev.ts_ns = i < 10000 ? 2 * i : 2 * (i - 10000) + 1;
+		b.id = ev.ts_ns;
+		assert_int_equal(view_kept_add(k, &ev), 0);
+	}
+	assert_int_equal(view_kept_sort(k), 0);
+	assert_int_equal(view_kept_n(k), 20000);
+	for (; view_kept_next(k, &at, &got); n++) {
+		assert_int_equal(got.ts_ns, n);
+		assert_int_equal(got.seq, n + 1);
+		assert_int_equal(((const struct body *)got.body)->id, n);
+	}
+	assert_int_equal(n, 20000);
+	view_kept_free(k);
+}
+
 static void test_numbers_have_five_characters(void **state)
 {
 	struct buf b = { 0 };
@@ -609,6 +636,7 @@ int main(void)
 		cmocka_unit_test(test_sums_count_as_their_calls),
 		cmocka_unit_test(test_views_of_single_calls_take_no_sums),
 		cmocka_unit_test(test_kept_events_are_the_latest),
+		cmocka_unit_test(test_kept_events_are_put_in_order),
 		cmocka_unit_test(test_numbers_have_five_characters),
 		cmocka_unit_test(test_cut_text_ends_in_a_tilde),
 		cmocka_unit_test(test_no_line_is_wider_than_the_terminal),

@@ -14,9 +14,10 @@ export interface Ranged {
 
 export interface Meta {
   version: string;
-  host: string;
+  host: string; // empty of several
   kernel: string;
   cpus: number;
+  hosts: { name: string; kernel: string; cpus: number }[];
   input: string;
   live: boolean;
   reading?: boolean;
@@ -28,7 +29,8 @@ export interface Meta {
   events: number;
   gone: number;
   probes: { name: string; running: boolean; hint: string }[];
-  ledger: { probe: string; seen: number; delivered: number; filtered: number; sampled: number; lost: number }[];
+  ledger: { host: string; probe: string; seen: number; delivered: number; filtered: number; sampled: number;
+    lost: number }[];
   lost: { cause: string; count: number }[];
 }
 
@@ -132,6 +134,7 @@ export interface EventRow {
   type: string;
   pid?: number;
   process?: string;
+  host?: string;
   text: string;
 }
 
@@ -212,6 +215,27 @@ export interface TraceAnswer<T = number> {
   ambiguous_children: number;
   beyond_limits: number;
   evicted: boolean;
+}
+
+export interface Side {
+  side: string;
+  host: string;
+  pid: number;
+  process: string;
+  call?: string;
+  method?: string;
+  status?: string;
+  error: boolean;
+  latency?: number;
+  ts: string;
+  event: number;
+}
+
+export interface SidesAnswer {
+  sides: Side[];
+  joined_by: string;
+  network: number | null; // ns; null: why
+  why: string;
 }
 
 export interface Operation {

@@ -6,6 +6,7 @@ import { ApiError, get, type Meta, type View } from "./api";
 import { FactsContext, LIVE_DEFAULT, noteRange, useShown, type Facts } from "./answer";
 import { Failure } from "./failure";
 import { FilterBox } from "./filterbox";
+import { HostBox } from "./hosts";
 import { percent, plural, safe } from "./format";
 import { BINDINGS, step, useKeys } from "./keys";
 import { onBeat, type Beat } from "./live";
@@ -169,7 +170,7 @@ function Frame({ facts }: { facts: Facts }) {
       <Keyboard help={help} setHelp={setHelp} setRange={setRange} />
       {facts.meta.live && <Space />}
       <header>
-        <p class="brand"><b>sonde</b> <span title={safe(facts.meta.kernel)}>{safe(facts.meta.host)}</span></p>
+        <p class="brand"><b>sonde</b> <HostBox /></p>
         <FilterBox />
         <RangeBox open={range} setOpen={setRange} />
         <Clock beat={beat} />

@@ -97,7 +97,8 @@ function chunkOf(base: bigint, rows: number, words: string[], columns: Map<strin
     rows, first: number("seq", 0), last: number("seq", rows - 1),
     row: (i) => ({
       seq: number("seq", i), ts: String(base + BigInt(number("time", i))), type: string("type", i),
-      pid: number("pid", i), process: string("process", i), text: string("text", i),
+      pid: number("pid", i), process: string("process", i), host: string("host", i),
+      text: string("text", i),
     }),
   };
 }

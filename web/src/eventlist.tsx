@@ -78,15 +78,17 @@ function moveRow(list: HTMLElement, down: boolean): void {
   next?.focus();
 }
 
-function RowLine({ row, index, chosen, digits }: { row: EventRow; index: number; chosen: boolean; digits: number }) {
+function RowLine({ row, index, chosen, digits, hosts }: { row: EventRow; index: number; chosen: boolean;
+  digits: number; hosts: boolean }) {
   const text = row.text.split("\n", 1)[0].replace(/^\d\d:\d\d:\d\d\.\d+ /, "");
 
   return (
-    <div role="row" aria-rowindex={index + 1} class={chosen ? "event chosen" : "event"}
+    <div role="row" aria-rowindex={index + 1} class={`event${chosen ? " chosen" : ""}${hosts ? " hosts" : ""}`}
       aria-current={chosen ? "true" : undefined}
       style={{ height: `${ROW_PX}px` }} onClick={() => go({ args: { sel: String(row.seq) } }, true)}>
       <span role="cell"><a data-step tabIndex={-1} href={href({ args: { sel: String(row.seq) } })}>{
         clock(BigInt(row.ts), digits)}</a></span>
+      {hosts && <span role="cell" class="host">{safe(row.host || "")}</span>}
       <span role="cell" class="type">{safe(row.type)}</span>
       <span role="cell" class="who">{row.process ? safe(row.process) : ""}{row.pid ? `[${row.pid}]` : ""}</span>
       <span role="cell" class="text">{safe(text)}</span>
@@ -168,6 +170,7 @@ export function EventList({ view, clause, height, label }: Props) {
         <div role="rowgroup" style={{ height: `${Math.min(full, HEIGHT_MAX)}px` }}>
           <div class="window" role="presentation" style={{ transform: `translateY(${Math.max(0, start)}px)` }}>
             {shown.map((row, i) => <RowLine key={row.seq} row={row} index={from + i} digits={digits}
+              hosts={meta.hosts.length > 1}
               chosen={s.args.sel === String(row.seq)} />)}
           </div>
         </div>

@@ -7,10 +7,12 @@ import { useRequest } from "./answer";
 import { Failure } from "./failure";
 import { both, equals } from "./filter";
 import { duration, percent, plural, safe, value } from "./format";
+import { useHosts } from "./hosts";
 import { Canvas, type Point } from "./pic/canvas";
 import { text, type Pic } from "./pic/paint";
 import { stateColour } from "./pic/tracks";
 import { href, rangeChange } from "./state";
+import { Sides, useSides } from "./sides";
 import { stamp, tickStep } from "./time";
 
 const ROW_PX = 34;
@@ -137,12 +139,13 @@ function what(t: TraceAnswer, i: number): string {
     e.queued ? `${duration(e.queued)} in the socket` : ""].filter(Boolean).join(" ");
 }
 
-function Links({ t }: { t: TraceAnswer }) {
+function Links({ t, host }: { t: TraceAnswer; host?: string }) {
   if (t.time_ns === undefined)
     return null;
   const from = BigInt(t.time_ns), range = rangeChange(from, from + BigInt(t.latency) + 1n);
   const pids = [...new Set(t.spans.map((s) => s.pid))];
-  const q = pids.length === 1 ? equals("proc.pid", String(pids[0])) : `proc.pid in (${pids.join(", ")})`;
+  const q = both(host && equals("host", host),
+    pids.length === 1 ? equals("proc.pid", String(pids[0])) : `proc.pid in (${pids.join(", ")})`);
 
   return (
     <ul class="links">
@@ -171,6 +174,7 @@ function fromBegin(t: TraceAnswer<string>): TraceAnswer {
 export function Waterfall({ call, seq }: { call: string; seq?: string }) {
   const { data, error } = useRequest<TraceAnswer<string>>(`/trace?call=${encodeURIComponent(call)}`, false);
   const t = useMemo(() => data && fromBegin(data), [data]);
+  const sides = useSides(call), hosts = useHosts();
   const [chosen, choose] = useState(-1);
   const sums = useMemo(() => (t ? shares(t) : []), [t]);
 
@@ -181,7 +185,8 @@ export function Waterfall({ call, seq }: { call: string; seq?: string }) {
       <p><b>{safe(t.method)}</b> {duration(t.latency)} {safe(t.spans[0]?.status || "")} <small>{t.call}</small></p>
       {t.time_ns !== undefined && <p>{stamp(BigInt(t.time_ns))}{seq ? `, event ${seq}` : ""}</p>}
       <Picture t={t} chosen={chosen} choose={choose} />
-      <Links t={t} />
+      <Sides call={call} answer={sides} />
+      <Links t={t} host={hosts.length ? sides.data?.sides.find((s) => s.call === call)?.host : undefined} />
       {t.spans.some((s) => s.joined_by === "time") && <p class="empty">a side joined by time alone may serve another
         call</p>}
       {t.evicted && <p class="bad">events of this call are no longer kept: its picture is incomplete</p>}

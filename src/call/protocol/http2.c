@@ -162,8 +162,10 @@ static struct call *call_of(struct call_io *io, uint32_t stream, bool opens)
 	if (c || !opens)
 		return c;
 	c = call_queue_open(io);
-	if (c)
+	if (c) {
 		c->id = stream;
+		c->numbered = true;
+	}
 	return c;
 }
 

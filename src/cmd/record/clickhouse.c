@@ -27,12 +27,16 @@
 struct clickhouse_conf {
 	uint32_t profile; /* 0 = by the server's version */
 	uint64_t ttl_ns;
+	const char *cluster; /* NULL = one server */
 };
 
 static const struct opt clickhouse_opts[] = {
 	OPT_ROW(clickhouse_conf, profile, "profile", 0, OPT_U32, "18|26", "types and codecs of old or new servers",
 		.more = "default: by the server's version, 18 without a server; rows are the same in both"),
 	OPT_ROW(clickhouse_conf, ttl_ns, "ttl", 0, OPT_DURATION, "TIME", "remove rows after TIME (24h); profile 26"),
+	OPT_ROW(clickhouse_conf, cluster, "cluster", 0, OPT_STR, "NAME",
+		"besides, DB_all over the servers of this cluster",
+		.more = "NAME is that of remote_servers in the configuration of the servers; init each of them"),
 	OPT_END,
 };
 
@@ -95,8 +99,38 @@ static int print_ddl(const struct clickhouse_conf *c, const struct clickhouse_sc
 	if (o.profile == OLD_PROFILE)
 		buf_add_str(&text, "SET " CLICKHOUSE_SCHEMA_SETTING " = 1;\n\n");
 	clickhouse_schema_ddl(s, &o, &text);
+	clickhouse_schema_views(s, &text);
 	fputs(buf_str(&text), stdout);
 	return buf_error(&text);
+}
+
+#define CLUSTER_SUFFIX "_all"
+
+/* The database DB_all: its tables read those of DB on every server of the cluster. */
+static int create_cluster(const struct clickhouse_conf *c, const struct clickhouse_schema *s,
+			  const struct clickhouse_target *t, struct err *err)
+{
+	const struct clickhouse_query_opts whole = { .whole = true }, setting = { .settings = SETTING };
+	_cleanup_(buf_fini) struct buf db = { 0 }, tables = { 0 };
+	struct clickhouse_target all = *t;
+	int r;
+
+	if (!c->cluster)
+		return 0;
+	if (!clickhouse_target_is_name(c->cluster))
+		return err_set(err, -EINVAL, "--cluster %s: a name has letters, digits and \"_\"", c->cluster);
+	if (strlen(all.base) + sizeof(CLUSTER_SUFFIX) > sizeof(all.base))
+		return err_set(err, -EINVAL, "%s: the URL is too long", t->name);
+	strcat(all.base, CLUSTER_SUFFIX);
+	buf_printf(&db, "CREATE DATABASE IF NOT EXISTS %s" CLUSTER_SUFFIX ";\n", t->db);
+	r = clickhouse_query(t, buf_str(&db), &whole, NULL, err);
+	clickhouse_schema_distributed(s, t->db, c->cluster, &tables);
+	clickhouse_schema_views(s, &tables);
+	if (r >= 0)
+		r = clickhouse_query(&all, buf_str(&tables), &setting, NULL, err);
+	if (r >= 0)
+		printf("%s" CLUSTER_SUFFIX ": the same tables on all servers of %s\n", t->name, c->cluster);
+	return r;
 }
 
 static int create(const struct clickhouse_conf *c, const struct clickhouse_schema *s,
@@ -110,11 +144,12 @@ static int create(const struct clickhouse_conf *c, const struct clickhouse_schem
 	buf_printf(&db, "CREATE DATABASE IF NOT EXISTS %s;\n", t->db);
 	r = clickhouse_query(t, buf_str(&db), &whole, NULL, err);
 	clickhouse_schema_ddl(s, &o, &tables);
+	clickhouse_schema_views(s, &tables);
 	if (r >= 0)
 		r = clickhouse_query(t, buf_str(&tables), &setting, NULL, err);
 	if (r >= 0)
 		printf("%s: %zu tables\n", t->name, s->tables.len);
-	return r;
+	return r < 0 ? r : create_cluster(c, s, t, err);
 }
 
 static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct clickhouse_target *t,
@@ -128,11 +163,12 @@ static int upgrade(const struct clickhouse_conf *c, struct clickhouse_schema *s,
 	if (r >= 0)
 		r = clickhouse_schema_settle(s, buf_str(&known));
 	clickhouse_schema_upgrade(s, &o, &changes);
-	if (r >= 0 && changes.len)
+	clickhouse_schema_views(s, &changes);
+	if (r >= 0)
 		r = clickhouse_query(t, buf_str(&changes), &setting, NULL, err);
 	if (r >= 0)
 		printf("%s: %zu tables and columns added\n", t->name, s->n_absent);
-	return r;
+	return r < 0 ? r : create_cluster(c, s, t, err);
 }
 
 static int with_server(const struct clickhouse_conf *c, struct clickhouse_schema *s, const struct opt_strv *words,
@@ -163,6 +199,8 @@ static int run_verb(const struct clickhouse_conf *c, struct clickhouse_schema *s
 
 	if (c->profile && c->profile != OLD_PROFILE && c->profile != NEW_PROFILE)
 		return err_set(err, -EINVAL, "--profile %u: expected 18 or 26", c->profile);
+	if (c->cluster && !strcmp(verb, "ddl"))
+		return err_set(err, -EINVAL, "--cluster: ddl knows no database; init and upgrade do");
 	if (!strcmp(verb, "ddl"))
 		return check_ttl(c, 0, err) < 0 ? err->code : print_ddl(c, s);
 	if (!strcmp(verb, "init") || !strcmp(verb, "upgrade"))
@@ -201,11 +239,14 @@ const struct cmd cmd_clickhouse = {
 	       "server; upgrade adds the tables and columns that a newer sonde writes. There is a table per event "
 	       "type, with a column per field: drop.reason is drop_reason in the table net_drop. Besides there are "
 	       "run (a row per run), record (the records, which -r clickhouse:// reads) and ledger (rows made, "
-	       "delivered and lost, by table).\n\n"
+	       "delivered and lost, by table). The view call_sides joins both sides of a call, also of two hosts, "
+	       "with the network time.\n\n"
 	       "-o clickhouse:http://[USER@]HOST:8123/DB inserts rows in blocks, each exactly once. Blocks wait "
 	       "in " CLICKHOUSE_SPOOL_DIR " while the server is away, also over a restart. Options stand in the URL, "
 	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "
 	       "is 0600.\n\n"
+	       "With --cluster, init and upgrade also make the database DB_all, whose tables read those of DB on "
+	       "every server of a cluster. Each host sends its rows to DB on one of the servers; DB_all is for reading.\n\n"
 	       "-r clickhouse://[USER@]HOST[:8123]/DB reads the newest run of a host back, like a file; ?host=NAME "
 	       "and ?run=NUMBER select one.",
 	.examples = clickhouse_examples,

@@ -88,6 +88,7 @@ static int ui_main(void *conf, _unused_ const struct cmd_words *w)
 static const struct cmd_example ui_examples[] = {
 	{ "sonde ui", "this host, live; open the address that it prints" },
 	{ "sonde ui -r calls.rec", "a recording" },
+	{ "sonde ui -r clickhouse://db.example/fleet", "the hosts of a database" },
 	{ "sonde ui --set full --memory 1G", "more probes, a longer memory" },
 	{ "sonde ui --listen unix:/run/user/1000/ui.sock", "for ssh -L 9778:/run/user/1000/ui.sock HOST" },
 	{ 0 },

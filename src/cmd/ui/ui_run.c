@@ -19,6 +19,8 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/units.h"
+#include "clickhouse/clickhouse_hosts.h"
+#include "clickhouse/clickhouse_target.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/ui_live.h"
 #include "event/core.h"
@@ -45,7 +47,9 @@ DEFINE_CLEANUP(struct ui_folder *, ui_folder_free)
 struct run_state {
 	struct ui_conf *conf;
 	struct loop *loop;
-	struct pipeline *pipeline;
+	struct pipeline *pipelines[UI_HOSTS];	/* one per host */
+	size_t n_pipelines, open;
+	struct pipeline *pipeline;	/* the first one */
 	struct ui_memory memory;
 	struct ui_server *server;
 	struct client *client;		/* of the agent, or of the private pipeline; NULL = a recording */
@@ -77,8 +81,11 @@ static int finish(struct sink *s)
 {
 	struct run_state *st = s->opts->ctx;
 
+	if (--st->open)
+		return 0;
+	if (ui_memory_sort(&st->memory) < 0)
+		return -ENOMEM;
 	st->memory.reading = false;
-	st->memory.changes++;
 	if (st->started && st->conf->run.read && !pipeline_stopping(st->pipeline))
 		loop_run(st->loop);
 	return 0;
@@ -96,18 +103,23 @@ static bool pass(_unused_ void *ctx, const struct event *ev)
 
 /* ---- facts ---- */
 
-static void on_host(void *ctx, const char **ret_host, const char **ret_release, uint32_t *ret_cpus)
+static void on_host(void *ctx, size_t host, struct ui_host *ret)
 {
-	const struct core_host *h = pipeline_host(ctx);
+	const struct run_state *st = ctx;
+	const struct pipeline *p = st->pipelines[host];
+	const struct core_host *h = pipeline_host(p);
 
-	*ret_host = h->hostname;
-	*ret_release = h->release;
-	*ret_cpus = h->n_cpus;
+	*ret = (struct ui_host){
+		.name = h->hostname, .release = h->release, .cpus = h->n_cpus,
+		.names = decode_set_names(pipeline_decoders(p)), .sym = pipeline_sym(p),
+	};
 }
 
-static const char *on_ledger(void *ctx, uint16_t i, struct sonde_ledger *ret)
+static const char *on_ledger(void *ctx, size_t host, uint16_t i, struct sonde_ledger *ret)
 {
-	return pipeline_instance(ctx, i, ret);
+	const struct run_state *st = ctx;
+
+	return pipeline_instance(st->pipelines[host], i, ret);
 }
 
 static bool is_started(const struct ui_conf *c, const char *name)
@@ -180,9 +192,9 @@ static void set_facts(struct run_state *st, const struct ui_folder *folder)
 	f->content = sees_content(st);
 	f->host = on_host;
 	f->ledger = on_ledger;
-	f->ctx = st->pipeline;
+	f->n_hosts = st->n_pipelines;
+	f->ctx = st;
 	st->memory.reg = pipeline_registry(st->pipeline);
-	st->memory.sym = pipeline_sym(st->pipeline);
 	st->memory.reading = c->read && !c->follow;
 	list_probes(st);
 }
@@ -196,7 +208,8 @@ static int on_signal(void *ctx, int signo)
 	if (st->signal)	/* second request: stop at once */
 		_exit(CMD_BY_SIGNAL + signo);
 	st->signal = signo;
-	pipeline_stop(st->pipeline);
+	for (size_t i = 0; i < st->n_pipelines; i++)
+		pipeline_stop(st->pipelines[i]);
 	loop_stop(st->loop, -ECANCELED);
 	return 0;
 }
@@ -209,24 +222,52 @@ static int on_tick(void *ctx, uint64_t now_ns)
 	return ui_memory_until(&st->memory, now_ns - NS_PER_S);
 }
 
-static int new_pipeline(struct run_state *st, struct err *err)
+static int new_pipeline(struct run_state *st, const struct sink_opts *sink, struct err *err)
 {
+	struct pipeline *p;
 	const struct sym_opts symbols = {
 		.live = !st->conf->run.read, .files = st->conf->run.read ? SYM_FILES_NONE : SYM_FILES_ANY,
 	};
-	int r = pipeline_new(st->loop, &st->pipeline, err);
+	int r = pipeline_new(st->loop, &p, err);
 
 	if (r < 0)
 		return r;
-	pipeline_set_filter(st->pipeline, pass, NULL, false);
-	return pipeline_add_sym(st->pipeline, &symbols, err);
+	st->pipelines[st->n_pipelines++] = p;
+	st->pipeline = st->pipelines[0];
+	pipeline_set_filter(p, pass, NULL, false);
+	r = pipeline_add_sym(p, &symbols, err);
+	if (r >= 0)
+		r = pipeline_add_sink(p, &memory_sink, sink, NULL, err);
+	st->open += r >= 0;
+	return r;
 }
 
-static int open_input(struct run_state *st, struct err *err)
+/* Each host of a database has a pipeline: its processes, clock and names are its own. */
+static int open_hosts(struct run_state *st, const struct sink_opts *sink, struct err *err)
+{
+	_cleanup_(clickhouse_hosts_fini) struct clickhouse_hosts hosts = { 0 };
+	int r = clickhouse_hosts_list(st->conf->run.read, UI_HOSTS, &hosts, err);
+
+	if (r >= 0 && hosts.n > 1 && ui_memory_join_hosts(&st->memory) < 0)
+		r = err_errno(err, -ENOMEM, "cannot keep events of several hosts");
+	for (size_t i = 0; r >= 0 && i < hosts.n; i++) {
+		r = new_pipeline(st, sink, err);
+		if (r >= 0)
+			r = pipeline_open_file(st->pipelines[i], hosts.urls[i], err);
+	}
+	return r;
+}
+
+static int open_input(struct run_state *st, const struct sink_opts *sink, struct err *err)
 {
 	const struct run_conf *c = &st->conf->run;
 	int r;
 
+	if (clickhouse_target_is_input(c->read) && !c->follow)
+		return open_hosts(st, sink, err);
+	r = new_pipeline(st, sink, err);
+	if (r < 0)
+		return r;
 	if (c->read) {
 		pipeline_set_follows(st->pipeline, c->follow);
 		return pipeline_open_file(st->pipeline, c->read, err);
@@ -281,7 +322,7 @@ static int serve(struct run_state *st, struct err *err)
 	if (!st->conf->token)	/* an agent has said it */
 		say_address(st);
 	st->started = true;
-	r = pipeline_run(st->pipeline, &limits, err);
+	r = pipeline_run_all(st->pipelines, st->n_pipelines, &limits, err);
 	if (r == -ENODATA && st->conf->run.read) {
 		log_warn("%s", err->msg);	/* all complete records are shown */
 		r = 0;
@@ -304,11 +345,7 @@ static int run_all(struct run_state *st, const struct ui_folder *folder, struct 
 		r = loop_add_timer(st->loop, NS_PER_S, NS_PER_S, on_tick, st, NULL);
 	if (r < 0)
 		return err_errno(err, r, "cannot start");
-	r = new_pipeline(st, err);
-	if (r >= 0)
-		r = pipeline_add_sink(st->pipeline, &memory_sink, &opts, NULL, err);
-	if (r >= 0)
-		r = open_input(st, err);
+	r = open_input(st, &opts, err);
 	if (r < 0)
 		return r;
 	set_facts(st, folder);
@@ -325,7 +362,8 @@ int ui_run(struct ui_conf *c, _unused_ const struct cmd_words *w)
 	ui_server_free(st.server);
 	if (st.server)
 		pipeline_remove_socket(st.pipeline);
-	pipeline_free(st.pipeline);
+	for (size_t i = st.n_pipelines; i; i--)
+		pipeline_free(st.pipelines[i - 1]);
 	client_close(st.client);
 	ui_live_close(st.live);
 	ui_memory_fini(&st.memory);

@@ -26,14 +26,23 @@
 
 static void put_host(struct json *j, const struct ui_facts *f)
 {
-	const char *host = "", *release = "";
-	uint32_t cpus = 0;
+	struct ui_host h = { .name = "", .release = "" };
 
-	if (f->host)
-		f->host(f->ctx, &host, &release, &cpus);
-	ui_answer_put_text(j, "host", host);
-	ui_answer_put_text(j, "kernel", release);
-	ui_answer_put_u64(j, "cpus", cpus);
+	if (f->n_hosts)
+		f->host(f->ctx, 0, &h);
+	ui_answer_put_text(j, "host", f->n_hosts > 1 ? "" : h.name);
+	ui_answer_put_text(j, "kernel", f->n_hosts > 1 ? "" : h.release);
+	ui_answer_put_u64(j, "cpus", f->n_hosts > 1 ? 0 : h.cpus);
+	ui_answer_open(j, "hosts", '[');
+	for (size_t i = 0; i < f->n_hosts; i++) {
+		f->host(f->ctx, i, &h);
+		json_open(j, '{');
+		ui_answer_put_text(j, "name", h.name);
+		ui_answer_put_text(j, "kernel", h.release);
+		ui_answer_put_u64(j, "cpus", h.cpus);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
 }
 
 static void put_span(struct json *j, const struct ui_memory *m)
@@ -60,9 +69,9 @@ static bool count_delivered(const struct ui_facts *f, const char *name, uint64_t
 	bool any = false;
 
 	*ret = 0;
-	for (uint16_t i = 0; f->ledger && i < SONDE_INSTANCES; i++) {
+	for (size_t i = 0; i < f->n_hosts * SONDE_INSTANCES; i++) {
 		struct sonde_ledger l;
-		const char *of = f->ledger(f->ctx, i, &l);
+		const char *of = f->ledger(f->ctx, i / SONDE_INSTANCES, i % SONDE_INSTANCES, &l);
 
 		any |= of != NULL;
 		*ret += of && !strcmp(of, name) ? l.delivered : 0;
@@ -105,16 +114,19 @@ static void put_probes(struct json *j, const struct ui_memory *m)
 static void put_ledger(struct json *j, const struct ui_facts *f)
 {
 	ui_answer_open(j, "ledger", '[');
-	for (uint16_t i = 0; f->ledger && i < SONDE_INSTANCES; i++) {
+	for (size_t i = 0; i < f->n_hosts * SONDE_INSTANCES; i++) {
 		struct sonde_ledger l;
+		struct ui_host h = { 0 };
 		uint64_t lost = 0;
-		const char *name = f->ledger(f->ctx, i, &l);
+		const char *name = f->ledger(f->ctx, i / SONDE_INSTANCES, i % SONDE_INSTANCES, &l);
 
 		if (!name)
 			continue;
+		f->host(f->ctx, i / SONDE_INSTANCES, &h);
 		for (size_t k = 0; k < SONDE_LOST__MAX; k++)
 			lost += l.lost[k];
 		json_open(j, '{');
+		ui_answer_put_text(j, "host", h.name);
 		ui_answer_put_text(j, "probe", name);
 		ui_answer_put_u64(j, "seen", l.seen);
 		ui_answer_put_u64(j, "delivered", l.delivered);
@@ -355,7 +367,7 @@ static void put_view(struct json *j, const struct view *v)
 	json_close(j, '}');
 }
 
-int ui_about_views(_unused_ const void *ctx, _unused_ const struct ui_query *q, struct ui_answer *a,
+int ui_about_views(const void *ctx, _unused_ const struct ui_query *q, struct ui_answer *a,
 		   _unused_ struct err *err)
 {
 	struct json j = { .out = &a->body };
@@ -363,8 +375,8 @@ int ui_about_views(_unused_ const void *ctx, _unused_ const struct ui_query *q, 
 	json_open(&j, '{');
 	ui_answer_open(&j, "views", '[');
 	for (size_t i = 0; i < view_n; i++)
-		if (ui_view_counts_find(views[i].name))
-			put_view(&j, &views[i]);
+		if (ui_view_counts_find(ctx, views[i].name))
+			put_view(&j, ui_view_counts_find(ctx, views[i].name));
 	json_close(&j, ']');
 	json_close(&j, '}');
 	return 0;

@@ -6,13 +6,14 @@
 
 #include "base/macros.h"
 
-enum { COL_TIME, COL_SEQ, COL_TYPE, COL_PID, COL_TID, COL_CPU, COL_PROCESS, COL_TEXT, COLS };
+enum { COL_TIME, COL_SEQ, COL_TYPE, COL_PID, COL_TID, COL_CPU, COL_PROCESS, COL_HOST, COL_TEXT, COLS };
 enum { KIND_U32, KIND_U64, KIND_WORD, KIND_TEXT };
 
 static const struct { const char *name; uint32_t kind; } cols[] = {
 	[COL_TIME] = { "time", KIND_U32 }, [COL_SEQ] = { "seq", KIND_U64 }, [COL_TYPE] = { "type", KIND_WORD },
 	[COL_PID] = { "pid", KIND_U32 }, [COL_TID] = { "tid", KIND_U32 }, [COL_CPU] = { "cpu", KIND_U32 },
-	[COL_PROCESS] = { "process", KIND_WORD }, [COL_TEXT] = { "text", KIND_TEXT },
+	[COL_PROCESS] = { "process", KIND_WORD }, [COL_HOST] = { "host", KIND_WORD },
+	[COL_TEXT] = { "text", KIND_TEXT },
 };
 _Static_assert(ARRAY_SIZE(cols) == COLS, "a row per column");
 _Static_assert(COLS == ARRAY_SIZE(((struct ui_columns *)0)->cols), "a buffer per column");
@@ -144,6 +145,7 @@ int ui_columns_add(struct ui_columns *c, const struct ui_columns_row *r)
 	put_u32(&c->cols[COL_TID], r->tid);
 	put_u32(&c->cols[COL_CPU], r->cpu);
 	put_u32(&c->cols[COL_PROCESS], word_of(c, r->process, r->process_len));
+	put_u32(&c->cols[COL_HOST], word_of(c, r->host, strlen(r->host)));
 	buf_add(&c->texts, r->text, r->text_len);
 	put_u32(&c->cols[COL_TEXT], (uint32_t)c->texts.len);
 	return error_of(c);

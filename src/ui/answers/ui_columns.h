@@ -17,7 +17,7 @@
 
 struct ui_columns_row {
 	uint64_t ns, seq;	/* wall clock */
-	const char *type, *process, *text;
+	const char *type, *process, *text, *host;	/* host: NUL-terminated */
 	size_t type_len, process_len, text_len;
 	uint32_t pid, tid, cpu;
 };
@@ -29,7 +29,7 @@ struct ui_columns {	/* zeroed: empty */
 	uint32_t rows, words, new_words;
 	struct map by_hash;	/* of a word -> number */
 	struct buf word_ends, word_bytes;	/* the new words: u32 offsets, bytes */
-	struct buf cols[8], texts;
+	struct buf cols[9], texts;
 };
 
 int ui_columns_init(struct ui_columns *c, struct buf *out); /* 0 */

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "event/names.h"
 #include "sinks/json_line.h"
 #include "stack/stack.h"
 #include "stack/view.h"
@@ -22,6 +23,7 @@
 #include "ui/ui_query.h"
 #include "ui/answers/ui_scan.h"
 #include "ui/answers/ui_view_counts.h"
+#include "view/view_clause.h"
 #include "view/view_fold.h"
 
 #define HEX_BYTES 65536u /* of a packet or a message that are shown */
@@ -88,7 +90,7 @@ static void keep(struct list *l, const struct ui_query *q, const struct event *e
 
 static int find(struct list *l, const struct ui_query *q, struct err *err)
 {
-	const struct view *v = q->view ? ui_view_counts_find(q->view) : NULL;
+	const struct view *v = q->view ? ui_view_counts_find(l->scan.m, q->view) : NULL;
 	struct event ev;
 	int r = 0;
 
@@ -129,6 +131,7 @@ static void put_row(struct json *j, const struct event *ev, struct buf *text)
 	ui_answer_put_u64(j, "seq", ev->seq);
 	ui_answer_put_time(j, "ts", view_kept_time(ev));
 	ui_answer_put_text(j, "type", ev->desc->name);
+	ui_answer_put_text(j, "host", event_names_host(ev->names));
 	ui_answer_put_u64(j, "pid", ev->tgid);
 	ui_answer_put_u64(j, "tid", ev->tid);
 	ui_answer_put_u64(j, "cpu", ev->cpu);
@@ -164,7 +167,7 @@ static int put_json(struct list *l, struct buf *out)
 
 static int put_columns(struct list *l, struct buf *out)
 {
-	_cleanup_(buf_fini) struct buf name = { 0 }, text = { 0 };
+	_cleanup_(buf_fini) struct buf name = { 0 }, text = { 0 }, host = { 0 };
 	_cleanup_(ui_columns_fini) struct ui_columns c = { 0 };
 	struct event ev;
 	int r = ui_columns_init(&c, out);
@@ -176,13 +179,15 @@ static int put_columns(struct list *l, struct buf *out)
 		buf_reset(&name);
 		buf_reset(&text);
 		put_process(&ev, &name);
+		buf_reset(&host);
+		str_escape_buf(&host, event_names_host(ev.names), strlen(event_names_host(ev.names)));
 		r = put_line(&ev, &text);
 		if (r >= 0)
 			r = ui_columns_add(&c, &(struct ui_columns_row){
 				.ns = view_kept_time(&ev), .seq = ev.seq, .type = ev.desc->name,
 				.type_len = strlen(ev.desc->name), .process = name.data, .process_len = name.len,
 				.text = text.data, .text_len = text.len, .pid = ev.tgid, .tid = ev.tid,
-				.cpu = ev.cpu });
+				.cpu = ev.cpu, .host = buf_str(&host) });
 	}
 	return r < 0 ? r : ui_columns_end(&c);
 }
@@ -236,14 +241,15 @@ static int put_stack(struct json *j, const struct ui_memory *m, const struct eve
 	struct stack_frames frames = { 0 };
 	struct stack_names *names = NULL;
 	struct stack_set *set = NULL;
+	struct sym *sym = ui_memory_sym(m, ev);
 	size_t at;
-	int r = m->sym && (event_section(ev, SEC_STACK_USER) || event_section(ev, SEC_STACK_KERN)) ?
-			stack_set_new(m->sym, &opts, &set) : -ENOENT;
+	int r = sym && (event_section(ev, SEC_STACK_USER) || event_section(ev, SEC_STACK_KERN)) ?
+			stack_set_new(sym, &opts, &set) : -ENOENT;
 
 	if (r >= 0)
 		r = stack_set_put(set, ev, &at);
 	if (r >= 0)
-		r = stack_names_new(set, m->sym, &names);
+		r = stack_names_new(set, sym, &names);
 	if (r >= 0)
 		r = stack_names_all(names, stack_set_at(set, at), &view, &frames);
 	if (r >= 0) {
@@ -290,7 +296,21 @@ static void put_flow_link(struct json *j, const struct event *ev)
 	put_link(j, "flow", buf_str(&label), buf_str(&q), "/flows");
 }
 
-static void put_links(struct json *j, const struct event *ev)
+/* A link to what has a number of its own on each host: the @clause, of this event's host. */
+static void put_host_link(struct json *j, const struct ui_memory *m, const struct event *ev, const char *what,
+			  const char *label, const char *clause, const char *page)
+{
+	_cleanup_(buf_fini) struct buf q = { 0 };
+
+	if (m->facts.n_hosts > 1) {
+		view_clause_add("host", event_names_host(ev->names), &q);
+		buf_add_str(&q, " and ");
+	}
+	buf_add_str(&q, clause);
+	put_link(j, what, label, buf_str(&q), page);
+}
+
+static void put_links(struct json *j, const struct ui_memory *m, const struct event *ev)
 {
 	_cleanup_(buf_fini) struct buf who = { 0 };
 	char q[64], label[20];
@@ -299,13 +319,13 @@ static void put_links(struct json *j, const struct event *ev)
 	if (ev->tgid) {
 		event_who(ev, ev->tgid, &who);
 		snprintf(q, sizeof(q), "proc.pid=%u", ev->tgid);
-		put_link(j, "process", buf_str(&who), q, "/processes");
+		put_host_link(j, m, ev, "process", buf_str(&who), q, "/processes");
 	}
 	put_flow_link(j, ev);
 	if (ev->keys.call) {
 		snprintf(label, sizeof(label), "%0*" PRIx64, CALL_ID_DIGITS, ev->keys.call);
 		snprintf(q, sizeof(q), "call=%s", label);
-		put_link(j, "call", label, q, "/calls");
+		put_host_link(j, m, ev, "call", label, q, "/calls");
 	}
 	snprintf(q, sizeof(q), "evt.type=%.40s", ev->desc->name);
 	put_link(j, "type", ev->desc->name, q, "/events");
@@ -328,12 +348,13 @@ static int put_event(struct ui_answer *a, const struct ui_memory *m, const struc
 	a->body.len--;	/* its newline */
 	j.comma = true;
 	ui_answer_put_time(&j, "ts", view_kept_time(ev));
+	ui_answer_put_text(&j, "host", event_names_host(ev->names));
 	put_line(ev, &text);
 	json_key(&j, "text");
 	json_str(&j, text.data, text.len);
 	r = put_stack(&j, m, ev);
 	put_bytes(&j, ev);
-	put_links(&j, ev);
+	put_links(&j, m, ev);
 	json_close(&j, '}');
 	return r;
 }

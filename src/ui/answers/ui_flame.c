@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "event/names.h"
 #include "stack/stack.h"
 #include "stack/view.h"
 #include "ui/ui_answer.h"
@@ -28,6 +29,8 @@
 
 struct operation {
 	char *name;	/* owned; escaped; NULL: of stacks that are not grouped by operation */
+	const struct names *host;
+	struct sym *sym;
 	struct stack_set *set;
 };
 
@@ -63,12 +66,12 @@ static int operation_text(const struct event *ev, struct buf *out)
 	return buf_error(out);
 }
 
-static struct operation *operation_add(struct flame *f, const char *name)
+static struct operation *operation_add(struct flame *f, const char *name, const struct event *ev)
 {
 	const struct stack_set_opts opts = { .budget_bytes = SET_BYTES };
-	struct operation o = { .name = strdup(name) };
+	struct operation o = { .name = strdup(name), .host = ev->names, .sym = ui_memory_sym(f->scan.m, ev) };
 
-	if (!o.name || vec_grow(&f->operations) < 0 || stack_set_new(f->scan.m->sym, &opts, &o.set) < 0) {
+	if (!o.name || vec_grow(&f->operations) < 0 || stack_set_new(o.sym, &opts, &o.set) < 0) {
 		free(o.name);
 		return NULL;
 	}
@@ -85,11 +88,13 @@ static struct operation *operation_of(struct flame *f, const struct event *ev)
 	if (f->q->by == UI_BY_OPERATION && operation_text(ev, &text) < 0)
 		return NULL;
 	name = f->operations.len + 1 >= OPERATIONS_MAX ? "(other)" : buf_str(&text);
-	for (size_t i = 0; i < f->operations.len; i++)
-		if (!strcmp(f->operations.items[i].name, buf_str(&text)) ||
-		    !strcmp(f->operations.items[i].name, name))
-			return &f->operations.items[i];
-	return operation_add(f, name);
+	for (size_t i = 0; i < f->operations.len; i++) {
+		struct operation *o = &f->operations.items[i];
+
+		if (o->host == ev->names && (!strcmp(o->name, buf_str(&text)) || !strcmp(o->name, name)))
+			return o;
+	}
+	return operation_add(f, name, ev);
 }
 
 static int count(struct flame *f, bool now)
@@ -181,6 +186,9 @@ static int put_group(struct flame *f, const struct operation *o, const struct st
 	case UI_BY_OPERATION:
 		buf_add_str(text, o->name);
 		break;
+	case UI_BY_HOST:
+		str_escape_buf(text, event_names_host(o->host), strlen(event_names_host(o->host)));
+		break;
 	}
 	if (vec_grow(&f->frames) < 0 || !*buf_str(text))
 		return -ENOMEM;
@@ -215,7 +223,7 @@ static int add_operation(struct flame *f, const struct operation *o, enum ui_tre
 	struct stack_line_list lines = { 0 };
 	struct stack_frames frames = { 0 };
 	struct stack_names *names = NULL;
-	int r = stack_names_new(o->set, f->scan.m->sym, &names);
+	int r = stack_names_new(o->set, o->sym, &names);
 
 	if (r >= 0)
 		r = stack_lines_list(o->set, f->weight, false, &lines);
@@ -250,8 +258,6 @@ static int answer(struct flame *f, const void *ctx, struct ui_answer *a, struct 
 
 	_Static_assert(ARRAY_SIZE(weights) == UI_MODE__MAX, "a weight per mode");
 	f->weight = weights[q->mode];
-	if (r >= 0 && !f->scan.m->sym)
-		r = err_set(err, -ENOENT, "stacks have no names here");
 	if (r >= 0)
 		r = ui_tree_init(&f->tree);
 	if (r >= 0)

@@ -66,6 +66,19 @@ void ui_scan_range(struct ui_scan *s, uint64_t from_ns, uint64_t to_ns)
 	s->at = (struct view_kept_at){ 0 };
 }
 
+static int name_functions(struct ui_scan *s)
+{
+	const struct ui_facts *f = &s->m->facts;
+	struct ui_host h = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < f->n_hosts; i++) {
+		f->host(f->ctx, i, &h);
+		r = h.sym ? stack_functions_new(h.sym, &s->functions[i]) : 0;
+	}
+	return r;
+}
+
 int ui_scan_init(struct ui_scan *s, const struct ui_memory *m, const struct ui_query *q, struct err *err)
 {
 	*s = (struct ui_scan){ .m = m };
@@ -74,7 +87,7 @@ int ui_scan_init(struct ui_scan *s, const struct ui_memory *m, const struct ui_q
 	if (s->from_ns > s->to_ns)
 		return err_set(err, -EINVAL, "from is behind to");
 	ui_scan_range(s, s->from_ns, s->to_ns);
-	if (ui_scan_names_functions(q->q) && m->sym && stack_functions_new(m->sym, &s->functions) < 0)
+	if (ui_scan_names_functions(q->q) && name_functions(s) < 0)
 		return -ENOMEM;
 	return q->q && *q->q ? ui_scan_filter(m, q->q, &s->filter, err) : 0;
 }
@@ -87,16 +100,19 @@ bool ui_scan_names_functions(const char *text)
 void ui_scan_fini(struct ui_scan *s)
 {
 	filter_free(s->filter);
-	stack_functions_free(s->functions);
+	for (size_t i = 0; i < UI_HOSTS; i++)
+		stack_functions_free(s->functions[i]);
 	arena_fini(&s->scratch);
 }
 
 bool ui_scan_next(struct ui_scan *s, struct event *ret)
 {
 	while (view_kept_next_of(s->m->kept, &s->part, &s->at, ret)) {
+		if (s->host && ret->names != s->host)
+			continue;
 		arena_reset(&s->scratch);
 		ret->scratch = &s->scratch;
-		ret->functions = stack_functions_of(s->functions);
+		ret->functions = stack_functions_of(s->functions[ui_memory_host(s->m, ret)]);
 		if (!s->filter || filter_match(s->filter, ret))
 			return true;
 	}

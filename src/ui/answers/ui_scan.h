@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "event/event.h"
+#include "ui/ui_memory.h"
 #include "ui/ui_query.h"
 #include "view/view_kept.h"
 
@@ -17,13 +18,13 @@ struct err;
 struct filter;
 struct json;
 struct stack_functions;
-struct ui_memory;
 
 struct ui_scan {
 	const struct ui_memory *m;
 	uint64_t from_ns, to_ns;	/* wall clock */
 	struct filter *filter;		/* owned; NULL passes everything */
-	struct stack_functions *functions;	/* owned; of a filter with functions, else NULL */
+	const struct names *host;	/* only events of this stream; NULL = of all */
+	struct stack_functions *functions[UI_HOSTS];	/* owned; of a filter with functions, else NULL */
 	struct view_kept_part part;
 	struct view_kept_at at;
 	struct arena scratch;		/* of the last event */

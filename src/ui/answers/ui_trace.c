@@ -34,6 +34,7 @@ struct work {
 	uint64_t from_ns, to_ns;	/* wall clock, of the call */
 	struct trace_explain *explain;
 	struct ui_answer *a;
+	const struct names *host;	/* of the call */
 	bool found;
 };
 
@@ -82,6 +83,7 @@ static int find_call(struct work *w)
 			continue;
 		w->from_ns = w->found ? MIN(w->from_ns, fact.from_ns + offset_ns) : fact.from_ns + offset_ns;
 		w->to_ns = MAX(w->to_ns, fact.ts_ns + offset_ns);
+		w->host = ev.names;
 		w->found = true;
 	}
 	return r < 0 ? r : 0;
@@ -104,6 +106,7 @@ static int trace(struct work *w, const struct ui_query *q, struct err *err)
 	if (strlen(q->call) != CALL_ID_DIGITS || *end || !w->id)
 		return err_set(err, -EINVAL, "call: expected the %d digits of an id", CALL_ID_DIGITS);
 	r = find_call(w);
+	w->scan.host = w->host;
 	if (r >= 0 && w->found)
 		r = run(w, &opts, w->from_ns - MIN(w->from_ns, AROUND_NS), w->to_ns + AROUND_NS);
 	if (r >= 0 && !w->a->body.len)
@@ -136,9 +139,19 @@ static int explain(struct work *w)
 {
 	const struct trace_opts opts = { .budget_bytes = BUDGET_BYTES, .want = want, .take = add_call, .ctx = w };
 
+	const struct ui_facts *f = &w->scan.m->facts;
+	int r = 0;
+
 	w->filter = w->scan.filter;
 	w->scan.filter = NULL;
-	return run(w, &opts, w->scan.from_ns - MIN(w->scan.from_ns, AROUND_NS), w->scan.to_ns + AROUND_NS);
+	for (size_t i = 0; r >= 0 && i < f->n_hosts; i++) {	/* each has a clock of its own */
+		struct ui_host h = { 0 };
+
+		f->host(f->ctx, i, &h);
+		w->scan.host = f->n_hosts > 1 ? h.names : NULL;
+		r = run(w, &opts, w->scan.from_ns - MIN(w->scan.from_ns, AROUND_NS), w->scan.to_ns + AROUND_NS);
+	}
+	return r;
 }
 
 /* Lines of JSON become members of a list. */

@@ -415,7 +415,7 @@ static int answer(struct work *w, const void *ctx, const struct ui_query *q, str
 
 int ui_view_answer(const void *ctx, const struct ui_query *q, struct ui_answer *a, struct err *err)
 {
-	struct work w = { .view = ui_view_counts_find(q->name) };
+	struct work w = { .view = ui_view_counts_find(ctx, q->name) };
 	int r = w.view ? answer(&w, ctx, q, a, err) : err_set(err, -ENOENT, "no such view: /views lists them");
 
 	ui_scan_fini(&w.scan);

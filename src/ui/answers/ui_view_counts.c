@@ -4,15 +4,21 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "ui/ui_memory.h"
 #include "view/view.h"
 #include "view/view_fold.h"
 
 #define FOR_EVER_NS (1ull << 62)
 
-const struct view *ui_view_counts_find(const char *name)
+const struct view *ui_view_counts_find(const struct ui_memory *m, const char *name)
 {
-	/* its rows are named stacks, see /flame */
-	return strcmp(name, "functions") != 0 ? view_find(name) : NULL;
+	const struct view *all = ui_memory_views(m);
+
+	/* the rows of this one are named stacks, see /flame */
+	for (size_t i = 0; i < view_n; i++)
+		if (!strcmp(all[i].name, name) && strcmp(name, "functions") != 0)
+			return &all[i];
+	return NULL;
 }
 
 bool ui_view_counts_grows(const struct view *v)

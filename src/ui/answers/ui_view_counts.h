@@ -7,11 +7,12 @@
 
 #include <stdbool.h>
 
+struct ui_memory;
 struct view;
 struct view_fold;
 
 /* A view that is counted from events; NULL if no such view exists. */
-const struct view *ui_view_counts_find(const char *name);
+const struct view *ui_view_counts_find(const struct ui_memory *m, const char *name);
 /* Do its columns add the increments of totals, which earlier events are needed for? */
 bool ui_view_counts_grows(const struct view *v);
 /* A fold whose intervals end by view_fold_end() alone. 0 or -ENOMEM. */

@@ -7,6 +7,7 @@ import { useAnswer, useFacts } from "../answer";
 import { Failure } from "../failure";
 import { both, equals } from "../filter";
 import { percent, plural, safe, value } from "../format";
+import { useHosts } from "../hosts";
 import { Flame } from "../pic/flame";
 import { rangeNow, stop } from "../rangebox";
 import { go, href, useUrl } from "../state";
@@ -190,7 +191,7 @@ function Pictures({ find }: { find: string }) {
 
 export function Cpu() {
   const s = useUrl();
-  const { meta } = useFacts();
+  const { meta } = useFacts(), hosts = useHosts();
   const [find, setFind] = useState("");
   const probe = meta.probes.find((p) => p.name === "cpu");
 
@@ -198,7 +199,7 @@ export function Cpu() {
     <div class="one">
       <div class="controls">
         <Choice name="mode" label="time" list={MODES} fallback="on" />
-        <Choice name="by" label="by" list={BY} fallback="none" />
+        <Choice name="by" label="by" list={hosts.length ? [...BY, ["host", "host"]] : BY} fallback="none" />
         <Choice name="shape" label="as" list={SHAPES} fallback="flame" />
         <label>search <input type="search" value={find} onInput={(e) => setFind(e.currentTarget.value)} /></label>
         <Against />

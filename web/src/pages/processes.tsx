@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { Row, TracksAnswer, View, ViewAnswer } from "../api";
 import { useAnswer, useFacts } from "../answer";
 import { Failure } from "../failure";
-import { both } from "../filter";
+import { both, equals } from "../filter";
 import { exact, plural, safe, value } from "../format";
 import { Tracks, TrackTable } from "../pic/tracks";
 import { go, href, useUrl } from "../state";
@@ -32,7 +32,9 @@ function hasField(view: View, field: string): boolean {
 
 /* Rows below their parent's, in the order of the answer. A parent that is not listed makes a root. */
 function tree(view: View, rows: Row[]): Node[] {
-  const pid = (r: Row) => textOf(view, r, "proc.pid") || "", ppid = (r: Row) => textOf(view, r, "proc.ppid") || "";
+  const on = (r: Row) => textOf(view, r, "host") ?? "";
+  const pid = (r: Row) => `${textOf(view, r, "proc.pid") || ""} ${on(r)}`;
+  const ppid = (r: Row) => `${textOf(view, r, "proc.ppid") || ""} ${on(r)}`;
   const here = new Set(rows.map(pid));
   const below = new Map<string, Row[]>();
   const ret: Node[] = [];
@@ -56,10 +58,11 @@ function tree(view: View, rows: Row[]): Node[] {
   return ret;
 }
 
-function Tree({ view, chosen }: { view: View; chosen: string }) {
+function Tree({ view, chosen, host }: { view: View; chosen: string; host: string }) {
   const s = useUrl();
   const { data, error } = useAnswer<ViewAnswer>(`/view/${view.name}`, { top: TREE_ROWS });
   const pid = (n: Node) => textOf(view, n.row, "proc.pid") || "";
+  const on = (n: Node) => (hasField(view, "host") ? textOf(view, n.row, "host") || "" : "");
   const nodes = useMemo(() => (data ? tree(view, data.rows) : []), [view, data]);
 
   if (!data)
@@ -68,6 +71,7 @@ function Tree({ view, chosen }: { view: View; chosen: string }) {
     { head: "PROCESS", main: true, cell: (n) => <span class={`tree d${Math.min(n.depth, 12)}`}>{
       n.row.other ? "(other)" : `${safe(textOf(view, n.row, "proc.name") || "")} ${pid(n)}`}
       <Inexact row={n.row} /></span> },
+    ...(hasField(view, "host") ? [{ head: "HOST", cell: (n: Node) => safe(on(n)) }] : []),
     ...view.cols.map((c, i): Column<Node> => {
       const scale = shareScale(c.op, data.from, data.to);
       const v = (n: Node) => (n.row.values[i] === null || n.row.values[i] === undefined ? null :
@@ -84,8 +88,8 @@ function Tree({ view, chosen }: { view: View; chosen: string }) {
     <div><Failure error={error} />
       <Table caption={`processes, ${plural(data.events, "event")}`}
         columns={columns} rows={nodes} id={(n) => n.row.id} sort={view.sort}
-        link={(n) => (n.row.other ? null : href({ args: { sel: pid(n) } }))}
-        chosen={nodes.find((n) => pid(n) === chosen)?.row.id}
+        link={(n) => (n.row.other ? null : href({ args: { sel: pid(n), host: on(n) } }))}
+        chosen={nodes.find((n) => pid(n) === chosen && on(n) === host)?.row.id}
         more={(n) => (n.row.filter === null ? null : ["events", ...view.drill].map((d) => (d === "events" ?
           <a href={href({ page: "events", q: q(n), args: { view: view.name } })}>events</a> :
           <a href={href({ ...pageOf(d), q: q(n) })}>{d}</a>)))} />
@@ -93,13 +97,13 @@ function Tree({ view, chosen }: { view: View; chosen: string }) {
   );
 }
 
-function Threads({ pid }: { pid: string }) {
-  const { data, error } = useAnswer<TracksAnswer>("/tracks", { pid, px: 1280 });
+function Threads({ pid, host }: { pid: string; host: string }) {
+  const { data, error } = useAnswer<TracksAnswer>("/tracks", { pid, px: 1280 }, host && equals("host", host));
 
   return (
     <section class="threads" aria-label={`threads of ${pid}`}>
-      <header><h2>threads of {safe(pid)}</h2>
-        <button type="button" onClick={() => go({ args: { sel: null } })}>close</button></header>
+      <header><h2>threads of {safe(pid)}{host && ` on ${safe(host)}`}</h2>
+        <button type="button" onClick={() => go({ args: { sel: null, host: null } })}>close</button></header>
       <Failure error={error} />
       {data && (data.threads.length ? <figure><Tracks data={data} label={`threads of ${pid}`} height={420} />
         <TrackTable data={data} /></figure> : <p class="empty">no sample or wait of this process in this range</p>)}
@@ -112,12 +116,12 @@ export function Processes() {
   const { views } = useFacts();
   const view = views.find((v) => hasField(v, "proc.ppid") && hasField(v, "proc.pid"));
   const flat = views.find((v) => v.name === "processes");
-  const chosen = /^\d+$/.test(s.args.sel || "") ? s.args.sel : "";
+  const chosen = /^\d+$/.test(s.args.sel || "") ? s.args.sel : "", host = s.args.host || "";
 
   return (
     <div class="one">
-      {chosen && <Threads pid={chosen} key={chosen} />}
-      {view ? <Tree view={view} chosen={chosen} /> : flat && <ViewTable name="processes"
+      {chosen && <Threads pid={chosen} host={host} key={`${chosen} ${host}`} />}
+      {view ? <Tree view={view} chosen={chosen} host={host} /> : flat && <ViewTable name="processes"
         link={(r) => (r.other ? null : href({ args: { sel: textOf(flat, r, "proc.pid") || null } }))} />}
     </div>
   );

@@ -12,13 +12,14 @@ import { day, clock, stamp } from "../time";
 function Contents() {
   const facts = useFacts().meta;
   const meta = useRequest<Meta>(facts.live ? "/meta" : null, true).data || facts;
-  const whole = meta.begin && meta.end;
+  const whole = meta.begin && meta.end, several = meta.hosts.length > 1;
 
   return (
     <section aria-label="contents">
       <h2>{meta.live ? `live on ${safe(meta.host)}` : safe(meta.input)}</h2>
       <dl class="facts">
-        <div><dt>kernel</dt><dd>{safe(meta.kernel)}</dd></div>
+        {meta.hosts.map((one) => <div key={one.name}><dt>{meta.hosts.length > 1 ? safe(one.name) : "kernel"}</dt>
+          <dd>{safe(one.kernel)}</dd></div>)}
         <div><dt>events</dt><dd>{meta.events.toLocaleString("en")}{meta.gone ? `, ${meta.gone.toLocaleString("en")
         } gone` : ""}</dd></div>
         {whole && <div><dt>from</dt><dd>{stamp(BigInt(meta.begin))}</dd></div>}
@@ -28,9 +29,10 @@ function Contents() {
       <div class="scroll" tabIndex={0}><table><caption>
         records by probe: each one seen is delivered, filtered, sampled or
         lost</caption>
-        <thead><tr><th scope="col">probe</th>{["seen", "delivered", "filtered", "sampled", "lost"].map((n) =>
+        <thead><tr>{several && <th scope="col">host</th>}<th scope="col">probe</th>
+          {["seen", "delivered", "filtered", "sampled", "lost"].map((n) =>
           <th scope="col" class="num">{n}</th>)}</tr></thead>
-        <tbody>{meta.ledger.map((l) => <tr><th scope="row">{safe(l.probe)}</th>
+        <tbody>{meta.ledger.map((l) => <tr>{several && <td>{safe(l.host)}</td>}<th scope="row">{safe(l.probe)}</th>
           {[l.seen, l.delivered, l.filtered, l.sampled, l.lost].map((n) => <td class="num">{
             n.toLocaleString("en")}</td>)}</tr>)}</tbody></table></div>
       {meta.lost.some((c) => c.count) && <p class="bad">lost: {meta.lost.filter((c) => c.count).map((c) =>
