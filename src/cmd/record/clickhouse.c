@@ -246,7 +246,8 @@ const struct cmd cmd_clickhouse = {
 	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "
 	       "is 0600.\n\n"
 	       "With --cluster, init and upgrade also make the database DB_all, whose tables read those of DB on "
-	       "every server of a cluster. Each host sends its rows to DB on one of the servers; DB_all is for reading.\n\n"
+	       "every server of a cluster. Each host sends its rows to DB on one of the servers; DB_all is for "
+	       "reading.\n\n"
 	       "-r clickhouse://[USER@]HOST[:8123]/DB reads the newest run of a host back, like a file; ?host=NAME "
 	       "and ?run=NUMBER select one.",
 	.examples = clickhouse_examples,
