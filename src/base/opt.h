@@ -37,7 +37,7 @@ struct opt_u32v { uint32_t *items; size_t len, cap; };
 
 /*
  * The resource that a value takes, for a program that accepts options from others and bounds them. Every numeric row
- * of a probe names one (tests/unit/test_limits.c).
+ * of a probe names one (tests/unit/agent/test_limits.c).
  */
 enum opt_use {
 	OPT_USE_UNSAID,

@@ -83,8 +83,8 @@ def add_protocol(tree):
     parser, guess, line, test, fuzz = blocks(page, "c")
     kind_row, guess_row = blocks(page)[:2]
     (tree / "src/call/protocol/beanstalkd.c").write_text(parser)
-    (tree / "tests/unit/test_call_beanstalkd.c").write_text(test)
-    (tree / "tests/fuzz/fuzz_call_beanstalkd.c").write_text(fuzz)
+    (tree / "tests/unit/call/test_call_beanstalkd.c").write_text(test)
+    (tree / "tests/fuzz/call/fuzz_call_beanstalkd.c").write_text(fuzz)
     insert_behind(tree / "src/call/call_protocols.def", "CALL_KIND(", kind_row)
     insert_behind(tree / "probes/call/call_guess.def", "CALL_GUESS(", guess_row)
     programs = tree / "probes/call/bpf/call_guess.bpf.c"
@@ -169,7 +169,7 @@ def test_protocol_has_a_test_and_a_fuzz_target(built):
                           check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     subprocess.run(["clang", "-fsyntax-only", "-Werror", "-Wall", "-D_GNU_SOURCE", "-Isrc", "-Iinclude", "-I.",
-                    "tests/fuzz/fuzz_call_beanstalkd.c"], cwd=built, check=True)
+                    "tests/fuzz/call/fuzz_call_beanstalkd.c"], cwd=built, check=True)
 
 
 class Queue:

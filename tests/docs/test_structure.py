@@ -61,7 +61,8 @@ CASES = [
                 "probes/p/p_one.bpf.h": ""}, ["probes/p/p_one.bpf.h:1: only probes/p/p.bpf.c includes it"]),
     ("impl", {"src/x/a.c": "void a_run(void) {}\n", "src/x/a_impl.h": ""},
      ["src/x/a_impl.h:1: shows one module's structs to its parts"]),
-    ("files", {"src/x/a.c": "void a_run(void) {}\n", "src/x/a.h": ""}, ["src/cmd: 1 files", "src/x: 2 files"]),
+    ("files", {"src/x/a.c": "void a_run(void) {}\n", "src/x/a.h": "", "src/x/a.py": "", "tests/e2e/x/a.py": ""},
+     ["src/cmd: 1 files", "src/x: 2 files", "tests/e2e/x: 1 files"]),
     ("options", {"src/x/a.c": "void a_run(void) {}\n"}, ["sonde see: 70 options"]),
     ("help", {"src/x/a.c": "void a_run(void) {}\n"}, ["sonde see --help: 70 lines"]),
 ]

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, *(entry.path for entry in os.scandir(HERE) if entry.is_dir())]   # modules of all rooms
 import helpers  # noqa: E402  the path above is needed first
 
 

@@ -9,7 +9,7 @@ import sys
 import zlib
 
 TURNS = 3
-# As tests/e2e/test_rpc_sockets.py.
+# As tests/e2e/rpc/test_rpc_sockets.py.
 FIRST = [
     b"", b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01\x00\xc8", b"\x17\x03\x03\x00\xc8", b"@RSYNCD: 31.0\n",
     b"220 mail ESMTP\r\n", b"\x00\x00\x00\xc8", b"\xc8\x00\x00\x00", b"get key\r\n", b"stats\r\n",

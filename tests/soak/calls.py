@@ -30,7 +30,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+sys.path[:0] = [os.path.join(os.path.dirname(HERE), folder) for folder in ("e2e", "e2e/rpc")]
 sys.dont_write_bytecode = True
 import call_clients as clients  # noqa: E402  the paths above are needed first
 import call_links  # noqa: E402

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Sets of strace's expressions. Which calls are in a class is a fact of strace 6.1, seen by asking it
- * (tests/e2e/test_compat_strace.py).
+ * (tests/e2e/compat/test_compat_strace.py).
  */
 #include "compat/strace/strace_set.h"
 
