@@ -35,7 +35,7 @@ BAD = [
     ("webtypes", {"web/tsconfig.json": TYPES, "web/src/a.ts": "export const a: number = 'x';\n"}, "not assignable"),
     ("deps", {"src/sinks/a.c": C + '#include "ipc/proto.h"\n'}, "may not include ipc/proto.h"),
     ("deps", {"src/base/a.c": C + "#include <bpf/libbpf.h>\n"}, "may not include bpf/libbpf.h"),
-    ("deps", {"src/event/a.c": C + '#include "probes/net/net_conf.h"\n'}, "may not include probes/net/net.h"),
+    ("deps", {"src/event/a.c": C + '#include "probes/net/net_conf.h"\n'}, "may not include probes/net/net_conf.h"),
     ("deps", {"probes/x/meson.build": "probe_decode = files('d.c')\n",
               "probes/x/d.c": C + '#include "probe/env.h"\n'},
      "may not include probe/env.h"),
