@@ -145,7 +145,7 @@ int ui_columns_add(struct ui_columns *c, const struct ui_columns_row *r)
 	put_u32(&c->cols[COL_TID], r->tid);
 	put_u32(&c->cols[COL_CPU], r->cpu);
 	put_u32(&c->cols[COL_PROCESS], word_of(c, r->process, r->process_len));
-	put_u32(&c->cols[COL_HOST], word_of(c, r->host, strlen(r->host)));
+	put_u32(&c->cols[COL_HOST], word_of(c, r->host, r->host_len));
 	buf_add(&c->texts, r->text, r->text_len);
 	put_u32(&c->cols[COL_TEXT], (uint32_t)c->texts.len);
 	return error_of(c);

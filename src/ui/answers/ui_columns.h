@@ -17,8 +17,8 @@
 
 struct ui_columns_row {
 	uint64_t ns, seq;	/* wall clock */
-	const char *type, *process, *text, *host;	/* host: NUL-terminated */
-	size_t type_len, process_len, text_len;
+	const char *type, *process, *host, *text;
+	size_t type_len, process_len, host_len, text_len;
 	uint32_t pid, tid, cpu;
 };
 

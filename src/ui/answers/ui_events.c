@@ -187,7 +187,7 @@ static int put_columns(struct list *l, struct buf *out)
 				.ns = view_kept_time(&ev), .seq = ev.seq, .type = ev.desc->name,
 				.type_len = strlen(ev.desc->name), .process = name.data, .process_len = name.len,
 				.text = text.data, .text_len = text.len, .pid = ev.tgid, .tid = ev.tid,
-				.cpu = ev.cpu, .host = buf_str(&host) });
+				.cpu = ev.cpu, .host = host.data, .host_len = host.len });
 	}
 	return r < 0 ? r : ui_columns_end(&c);
 }

@@ -57,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size_t len = data[8] < size - 10 ? data[8] : size - 10, word = data[9] < len ? data[9] : len;
 		struct ui_columns_row r = { .type = (const char *)data + 10, .type_len = word,
 					    .process = (const char *)data + 10, .process_len = len - word,
+					    .host = (const char *)data + 10, .host_len = len - word,
 					    .text = (const char *)data + 10, .text_len = len };
 
 		memcpy(&r.ns, data, sizeof(r.ns));
