@@ -229,12 +229,14 @@ static void call_close(struct probe *p)
 	s->hooks = NULL;
 }
 
-/* No program can be loaded. */
+/* No program can be loaded. Of alternatives the last one says what is missing then. */
 static void report_none(int code, const struct err *err, hook_report_fn fn, void *ctx)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(call_hooks); i++) {
 		struct hook_report report = { .hook = call_hooks[i].name };
 
+		if (!call_hooks[i].fallback)
+			continue;
 		report.state = code == -ENOENT || code == -ENOTSUP ? HOOK_ABSENT :
 			       code == -EPERM || code == -EACCES   ? HOOK_REFUSED : HOOK_FAILED;
 		snprintf(report.why, sizeof(report.why), "%.255s", err->msg);
