@@ -83,9 +83,9 @@ static void *thread(void *ctx)
 	struct client *c = ctx;
 
 	SSL_set_fd(c->ssl, c->fd);
-	if (SSL_accept(c->ssl) == 1)
-		while (step(c))
-			;
+	SSL_set_accept_state(c->ssl);	/* the handshake is part of the first read */
+	while (step(c))
+		;
 	SSL_free(c->ssl);
 	close(c->fd);
 	free(c);
