@@ -83,7 +83,7 @@ static void *thread(void *ctx)
 	struct client *c = ctx;
 
 	SSL_set_fd(c->ssl, c->fd);
-	SSL_set_accept_state(c->ssl);	/* the handshake is part of the first read */
+	SSL_set_accept_state(c->ssl); /* the handshake is part of the first read */
 	while (step(c))
 		;
 	SSL_free(c->ssl);
