@@ -186,13 +186,15 @@ static int drop(int dir_fd, const struct store_file *f)
 	return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 1;
 }
 
-static bool is_over(int dir_fd, const struct store_limits *l, uint64_t bytes, const struct store_file *oldest)
+/* The latest segment stays within any size: segments grow a little while they wait for their end. */
+static bool is_over(int dir_fd, const struct store_limits *l, uint64_t bytes, const struct store_file *oldest,
+		    bool is_latest)
 {
 	struct timespec now;
 	struct statvfs fs;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	if (l->max_bytes && bytes > l->max_bytes)
+	if (l->max_bytes && bytes > l->max_bytes && !is_latest)
 		return true;
 	if (l->max_age_ns &&
 	    now.tv_sec * (int64_t)NS_PER_S + now.tv_nsec - oldest->changed_ns > (int64_t)l->max_age_ns)
@@ -206,15 +208,18 @@ int store_dir_trim(int dir_fd, const struct store_limits *limits, uint64_t comin
 	_cleanup_(store_dir_list_fini) struct store_list l = { 0 };
 	int r = store_dir_list(dir_fd, &l), n = 0;
 	uint64_t bytes = coming;
+	size_t latest = 0;
 
-	for (size_t i = 0; r >= 0 && i < l.files.len; i++)
+	for (size_t i = 0; r >= 0 && i < l.files.len; i++) {
 		bytes += l.files.items[i].bytes;
+		latest = l.files.items[i].kind == STORE_SEALED ? i : latest;
+	}
 	for (size_t i = 0; r >= 0 && i < l.files.len; i++) {
 		const struct store_file *f = &l.files.items[i];
 
 		if (f->kind != STORE_SEALED)
 			continue;
-		if (!is_over(dir_fd, limits, bytes, f))
+		if (!is_over(dir_fd, limits, bytes, f, i == latest))
 			break;
 		r = drop(dir_fd, f);
 		bytes -= f->bytes;

@@ -47,7 +47,7 @@ int store_dir_lock(int dir_fd, const char *path, struct err *err);
 pid_t store_dir_writer(int dir_fd);
 
 struct store_limits {
-	uint64_t max_bytes;	/* of all segments, the one being written included; 0 = no limit */
+	uint64_t max_bytes;	/* of all segments, the one being written included; 0 = no limit. The latest stays */
 	uint64_t max_age_ns;	/* 0 = no limit */
 	unsigned min_free_pct;	/* of the file system; 0 = no limit */
 };

@@ -766,6 +766,31 @@ static void limits_remove_the_oldest(void **state)
 	assert_int_equal(access(to, F_OK), 0);
 }
 
+/* Two segments are the least that a size can be: they are a little larger than that when they end. */
+static void the_latest_segment_stays(void **state)
+{
+	const struct store_limits limits = { .max_bytes = 2000 };
+	char name[STORE_NAME_BYTES];
+	uint64_t first;
+	int dir;
+
+	(void)state;
+	assert_int_equal(mkdir(in_scratch("latest"), 0700), 0);
+	dir = store_dir_open(in_scratch("latest"), NULL);
+	for (uint64_t i = 0; i < 3; i++) {
+		int fd;
+
+		store_dir_name(i, i < 2 ? STORE_SEALED : STORE_PART, name);
+		fd = openat(dir, name, O_WRONLY | O_CREAT, 0600);
+		assert_int_equal(ftruncate(fd, i < 2 ? 1010 : 10), 0);
+		close(fd);
+	}
+	assert_int_equal(store_dir_trim(dir, &limits, 1000), 1);
+	assert_int_equal(bytes_of("latest", &first), 1020);
+	assert_int_equal(first, 1);
+	close(dir);
+}
+
 /* Adds records until it is killed, and says through @fd which one the clock has passed for a second. */
 static void write_for_ever(int fd)
 {
@@ -927,6 +952,7 @@ int main(void)
 		cmocka_unit_test(a_second_writer_is_refused),
 		cmocka_unit_test(only_root_reads_it),
 		cmocka_unit_test(limits_remove_the_oldest),
+		cmocka_unit_test(the_latest_segment_stays),
 		cmocka_unit_test(kill_9_costs_less_than_a_second),
 		cmocka_unit_test(records_without_room_are_counted),
 		cmocka_unit_test(a_trigger_writes_the_kept_time),
