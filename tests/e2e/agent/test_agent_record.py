@@ -20,25 +20,28 @@ LOAD = """
 import os, signal, socket, sys, time
 ended = []
 signal.signal(signal.SIGTERM, lambda *_: ended.append(1))
-one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one = socket.socket(fileno={fd})
 end = time.monotonic() + {seconds}
 n = 0
 while time.monotonic() < end and not ended:
-    one.sendto(b"x", ("127.0.0.1", {port}))
+    one.sendto(b"x", ("127.0.0.1", 9))
     os.close(os.open("/proc/self/comm", os.O_RDONLY))
     n += 1
     time.sleep({pause})
 print(n)
 """
-PORT = 20000 + os.getpid() % 20000
+HELD = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)     # what sends: no other program has its port
+HELD.bind(("127.0.0.1", 0))
+PORT = HELD.getsockname()[1]
 
 
 class Load:
     """A process that opens a file and sends a datagram to nobody, again and again."""
 
     def __init__(self, seconds=2.0, pause=0.01):
-        code = LOAD.format(seconds=seconds, pause=pause, port=PORT)
-        self.child = subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE, text=True)
+        code = LOAD.format(seconds=seconds, pause=pause, fd=HELD.fileno())
+        self.child = subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE, text=True,
+                                      pass_fds=[HELD.fileno()])
         self.pid = self.child.pid
 
     def stop(self):
@@ -102,7 +105,7 @@ def of_load(found, pid):
     """The events of the load, without what depends on where in the stream they are."""
     mine = []
     for ev in found:
-        if ev["type"] == "net.drop" and ev.get("conn", {}).get("dport") != PORT:
+        if ev["type"] == "net.drop" and ev.get("conn", {}).get("sport") != PORT:
             continue
         if ev["type"] == "sys.exit" and ev["proc"].get("pid") != pid:
             continue
