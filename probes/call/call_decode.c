@@ -374,15 +374,6 @@ static int end_closed(const struct sonde_rec *r, const struct emitter *em)
 	return st->error;
 }
 
-static bool get_number(const struct event *ev, const char *word, uint64_t *ret)
-{
-	const char *arg;
-	size_t len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &len);
-
-	return f && event_get_number(ev, f, ret) == 0;
-}
-
 static void close_of(struct call_decode_state *st, uint64_t cookie)
 {
 	for (uint32_t source = CALL_SOURCE_SOCKET; source <= CALL_SOURCE_OPENSSL; source++) {
@@ -427,21 +418,19 @@ static void program_of(struct call_decode_state *st, const struct event *ev, boo
 static void call_observe(void *state, const struct event *ev)
 {
 	struct call_decode_state *st = state;
-	uint64_t n;
+	const struct sec_state *fact = event_state(ev);
 
 	if (ev->desc->class != EVENT_STATE)
 		return;
 	make_ready(st);
-	if (get_number(ev, "program.places", &n)) {
-		program_of(st, ev, n != 0);
+	if (!fact)
 		return;
-	}
-	if (get_number(ev, "exit.last", &n) && n)
-		program_of(st, ev, false);
-	if (ev->keys.cookie && get_number(ev, "sock.closed", &n) && n)
-		close_of(st, ev->keys.cookie);
-	else if (get_number(ev, "exit.last", &n) && n)
+	if (fact->kind == SEC_STATE_PROGRAM || (fact->kind == SEC_STATE_EXIT && fact->flag))
+		program_of(st, ev, fact->kind == SEC_STATE_PROGRAM && fact->flag);
+	if (fact->kind == SEC_STATE_EXIT && fact->flag)
 		exit_of(st, ev->tgid);
+	else if (fact->kind == SEC_STATE_SOCKET && fact->flag && ev->keys.cookie)
+		close_of(st, ev->keys.cookie);
 }
 
 static void call_fini(void *state)

@@ -628,10 +628,12 @@ static int decode_program(const struct sonde_rec *r, struct event *ev, const str
 {
 	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_program_body b = { 0 };
+	struct sec_state state = { .kind = SEC_STATE_PROGRAM };
 	struct gohttp2_program_rec p;
 	const void *text;
 
 	cur_copy(&c, &p, sizeof(p));
+	state.flag = p.n_sites != 0;
 	text = cur_bytes(&c, p.text_len);
 	if (!cur_ok(&c))
 		return -EBADMSG;
@@ -639,6 +641,7 @@ static int decode_program(const struct sonde_rec *r, struct event *ev, const str
 	memcpy(b.text, text, MIN((size_t)p.text_len, sizeof(b.text) - 1));
 	ev->body = &b;
 	ev->body_len = sizeof(b);
+	event_add_section(ev, SEC_STATE, &state, sizeof(state));
 	return em->emit(em->ctx, ev);
 }
 
@@ -661,19 +664,26 @@ static int decode_late(const struct sonde_rec *r, struct event *ev, const struct
 	return em->emit(em->ctx, ev);
 }
 
+static int emit_range(struct event *ev, uint8_t frame, const struct emitter *em)
+{
+	static const struct sec_state state = { .kind = SEC_STATE_FRAME };
+	const struct gohttp2_range_body b = { .frame = frame };
+
+	ev->body = &b;
+	ev->body_len = sizeof(b);
+	event_add_section(ev, SEC_STATE, &state, sizeof(state));
+	return em->emit(em->ctx, ev);
+}
+
 static int decode_range(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_range_rec range;
-	struct gohttp2_range_body b = { 0 };
 
 	if (!cur_copy(&c, &range, sizeof(range)))
 		return -EBADMSG;
-	b.frame = range.frame;
 	ev->keys.rpc_stream = range.stream;
-	ev->body = &b;
-	ev->body_len = sizeof(b);
-	return em->emit(em->ctx, ev);
+	return emit_range(ev, range.frame, em);
 }
 
 static int fact_of_range(const struct sonde_rec *r, const struct emitter *em)
@@ -688,7 +698,6 @@ static int fact_of_range(const struct sonde_rec *r, const struct emitter *em)
 static int fact_of_frame(const struct sonde_rec *r, const struct emitter *em)
 {
 	struct cursor c = cur_init(r, r->len), fields;
-	struct gohttp2_range_body b = { 0 };
 	struct gohttp2_frame_rec f;
 	struct event ev;
 
@@ -701,9 +710,7 @@ static int fact_of_frame(const struct sonde_rec *r, const struct emitter *em)
 	event_decode_from_rec(&ev, &gohttp2_range_desc, r);
 	ev.keys.rpc_stream = f.stream;
 	ev.keys.call = number_of_request(&f);
-	ev.body = &b;
-	ev.body_len = sizeof(b);
-	return em->emit(em->ctx, &ev);
+	return emit_range(&ev, 0, em);
 }
 
 /* Reports calls that are still open after PROGRESS_NS. */
@@ -766,19 +773,14 @@ static const struct decode_row rows[] = {
 static void gohttp2_observe(void *state, const struct event *ev)
 {
 	struct gohttp2_decode_state *s = state;
+	const struct sec_state *fact = event_state(ev);
 	struct gohttp2_conn *conn;
-	struct value v;
-	const struct field *f;
-	const char *word_arg;
-	size_t arg_len;
 
-	if (!ev->keys.cookie || !s->t.ready || ev->desc->class != EVENT_STATE)
+	if (!ev->keys.cookie || !s->t.ready || !fact || fact->kind != SEC_STATE_SOCKET || !fact->flag)
 		return;
 	conn = gohttp2_calls_conn_of_cookie(&s->t, ev->keys.cookie);
-	f = conn ? event_field_find(ev->desc->fields, ev->desc->n_fields, "sock.closed", &word_arg, &arg_len) : NULL;
-	if (!f || event_get(ev, f, &v) < 0 || !v.u)
-		return;
-	conn->closed = s->t.any_closed = true;
+	if (conn)
+		conn->closed = s->t.any_closed = true;
 }
 
 static void gohttp2_fini(void *state)

@@ -87,7 +87,7 @@ const struct event_desc gohttp2_program_desc = {
 	.fields = program_fields,
 	.n_fields = ARRAY_SIZE(program_fields),
 	.body_size = sizeof(struct gohttp2_program_body),
-	.sections = 1u << SEC_PROC,
+	.sections = 1u << SEC_PROC | 1u << SEC_STATE,
 	.line = program_line,
 };
 
@@ -128,7 +128,7 @@ const struct event_desc gohttp2_range_desc = {
 	.fields = range_fields,
 	.n_fields = ARRAY_SIZE(range_fields),
 	.body_size = sizeof(struct gohttp2_range_body),
-	.sections = 1u << SEC_PROC,
+	.sections = 1u << SEC_PROC | 1u << SEC_STATE,
 };
 
 const struct event_desc *const gohttp2_descs[] = {

@@ -25,6 +25,9 @@
 #include "probes/net/refused/net_refused_wire.h"
 #include "probes/net/net_wire.h"
 
+_Static_assert(PACKET_END_SENDER == (int)NET_END_SENDER, "the same numbers");
+_Static_assert(PACKET_END_RECEIVER == (int)NET_END_RECEIVER, "the same numbers");
+
 static void set_body(struct net_event *b, const struct net_rec *r)
 {
 	*b = (struct net_event){
@@ -121,6 +124,11 @@ static int decode_net(const struct sonde_rec *rec, struct event *ev, const struc
 	if (!b)
 		return -ENOMEM;
 	set_body(b, &r);
+	if (rec->type != NET_EV_XDP) {
+		ev->keys.end = r.owner_end;
+		ev->keys.peer = r.peer.sock;
+		ev->keys.dropped = rec->type == NET_EV_DROP;
+	}
 	b->trigger = !!(rec->flags & SONDE_RF_TRIGGER);
 	ret = decode_packet(ev, b, &r, &c, em->scratch);
 	return ret < 0 ? ret : em->emit(em->ctx, ev);

@@ -34,11 +34,22 @@ static void body_add(struct body *b, const char *text, size_t len)
 	b->len += len;
 }
 
-static int body_emit(const struct body *b, struct event *ev, const struct emitter *em)
+/* @state: the body, which begins with it, or a fact without more. */
+static int emit_state(struct event *ev, struct sec_state *state, enum sec_state_kind kind, bool flag,
+		      const struct emitter *em)
 {
-	ev->body = b->mem;
-	ev->body_len = (uint32_t)(b->fixed + b->len);
+	*state = (struct sec_state){ .kind = (uint8_t)kind, .flag = flag, .text = ev->desc->body_size };
+	if (ev->desc->body_size)
+		ev->body = state;
+	event_add_section(ev, SEC_STATE, state, MAX(ev->body_len, (uint32_t)sizeof(*state)));
 	return em->emit(em->ctx, ev);
+}
+
+static int body_emit(const struct body *b, struct event *ev, enum sec_state_kind kind, bool flag,
+		     const struct emitter *em)
+{
+	ev->body_len = (uint32_t)(b->fixed + b->len);
+	return emit_state(ev, (void *)b->mem, kind, flag, em);
 }
 
 /* ---- strings of records ---- */
@@ -96,15 +107,14 @@ static void set_who(struct event *ev, struct proc_task_body *b, const struct pro
 {
 	ev->keys.cgroup_id = w->cgroup_id;
 	ev->keys.netns = w->netns;
-	b->ppid = w->ppid;
-	b->uid = w->uid;
-	b->gid = w->gid;
+	b->task.ppid = w->ppid;
+	b->task.uid = w->uid;
+	b->task.gid = w->gid;
+	b->task.vpid = w->ns_tgid;
 	b->pidns = w->pidns;
 	b->mntns = w->mntns;
-	b->ns_tgid = w->ns_tgid;
 	b->ns_tid = w->ns_tid;
-	b->thread = ev->tid != ev->tgid;
-	memcpy(b->comm, w->comm, sizeof(b->comm));
+	memcpy(b->task.comm, w->comm, sizeof(b->task.comm));
 }
 
 static int decode_fork(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -116,10 +126,9 @@ static int decode_fork(const struct sonde_rec *rec, struct event *ev, const stru
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	set_who(ev, &b, &r.who);
-	b.maker_tgid = r.maker_tgid;
-	b.maker_start_ns = r.maker_start_ns;
-	ev->body = &b;
-	return em->emit(em->ctx, ev);
+	b.task.maker_tgid = r.maker_tgid;
+	b.task.maker_start_ns = r.maker_start_ns;
+	return emit_state(ev, &b.task.head, SEC_STATE_FORK, ev->tid != ev->tgid, em);
 }
 
 /* proc.exec and proc.task */
@@ -143,13 +152,14 @@ static int decode_image(const struct sonde_rec *rec, struct event *ev, const str
 	body = (void *)b.mem;
 	set_who(ev, body, &r.who);
 	body->exe_ino = r.exe_ino;
-	body->image_ns = r.image_ns;
+	body->task.image_ns = r.image_ns;
 	body->exe_dev = r.exe_dev;
 	body->old_tid = r.old_tid;
 	add_path(&b, &body->file, file, r.name_len, PROC_PATH_PLAIN);
-	add_path(&b, &body->exe, path, r.path_len, r.path_form);
-	add_args(&b, &body->args, args, r.args_len);
-	return body_emit(&b, ev, em);
+	add_path(&b, &body->task.exe, path, r.path_len, r.path_form);
+	add_args(&b, &body->task.args, args, r.args_len);
+	return body_emit(&b, ev, rec->type == PROC_REC_EXEC ? SEC_STATE_EXEC : SEC_STATE_TASK, ev->tid != ev->tgid,
+			 em);
 }
 
 static int decode_exit(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -160,11 +170,9 @@ static int decode_exit(const struct sonde_rec *rec, struct event *ev, const stru
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	b.last = !!r.last;
 	b.status = (uint32_t)(r.last ? r.group_status : r.status);
 	memcpy(b.comm, r.comm, sizeof(b.comm));
-	ev->body = &b;
-	return em->emit(em->ctx, ev);
+	return emit_state(ev, &b.state, SEC_STATE_EXIT, r.last, em);
 }
 
 static int decode_rename(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -175,21 +183,21 @@ static int decode_rename(const struct sonde_rec *rec, struct event *ev, const st
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
-	memcpy(b.comm, r.comm, sizeof(b.comm));
+	memcpy(b.task.comm, r.comm, sizeof(b.task.comm));
 	memcpy(b.old, r.old, sizeof(b.old));
-	ev->body = &b;
-	return em->emit(em->ctx, ev);
+	return emit_state(ev, &b.task.head, SEC_STATE_NAME, false, em);
 }
 
 static int decode_cgroup(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
 	struct cursor c = cur_init(rec, rec->len);
 	struct proc_cgroup_rec r;
+	struct sec_state state;
 
 	if (!cur_copy(&c, &r, sizeof(r)))
 		return -EBADMSG;
 	ev->keys.cgroup_id = r.cgroup_id;
-	return em->emit(em->ctx, ev);
+	return emit_state(ev, &state, SEC_STATE_CGROUP, false, em);
 }
 
 static int decode_mmap(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -207,18 +215,18 @@ static int decode_mmap(const struct sonde_rec *rec, struct event *ev, const stru
 	if (body_new(&b, em->scratch, sizeof(*body), (size_t)r.path_len + 8) < 0)
 		return -ENOMEM;
 	body = (void *)b.mem;
-	body->addr = r.addr;
-	body->len = r.len;
-	body->file_off = r.file_off;
-	body->ino = r.ino;
-	body->dev = r.dev;
-	body->ino_generation = r.ino_generation;
+	body->map.addr = r.addr;
+	body->map.len = r.len;
+	body->map.file_off = r.file_off;
+	body->map.ino = r.ino;
+	body->map.dev = r.dev;
+	body->map.generation = r.ino_generation;
 	body->prot = r.prot;
 	body->flags = r.flags;
-	body->build_id_len = r.build_id_len;
-	memcpy(body->build_id, r.build_id, sizeof(body->build_id));
-	add_path(&b, &body->path, path, r.path_len, r.path_form);
-	return body_emit(&b, ev, em);
+	body->map.build_id_len = r.build_id_len;
+	memcpy(body->map.build_id, r.build_id, sizeof(body->map.build_id));
+	add_path(&b, &body->map.path, path, r.path_len, r.path_form);
+	return body_emit(&b, ev, SEC_STATE_MAPPING, false, em);
 }
 
 static int decode_socket(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
@@ -238,13 +246,11 @@ static int decode_socket(const struct sonde_rec *rec, struct event *ev, const st
 	ipaddr_set(&ev->keys.conn.saddr, r.family, r.laddr);
 	if (r.rport)
 		ipaddr_set(&ev->keys.conn.daddr, r.family, r.raddr);
-	b.listener = r.listener;
+	b.sock.listener = r.listener;
 	b.what = r.what;
 	b.state = r.state;
-	b.closed = r.what == PROC_SOCK_CLOSE;
 	memcpy(b.comm, r.comm, sizeof(b.comm));
-	ev->body = &b;
-	return em->emit(em->ctx, ev);
+	return emit_state(ev, &b.sock.head, SEC_STATE_SOCKET, r.what == PROC_SOCK_CLOSE, em);
 }
 
 static const struct decode_row rows[] = {

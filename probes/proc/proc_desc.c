@@ -109,17 +109,17 @@ static int task_line(const struct event *ev, const struct line_opts *o, struct b
 {
 	const struct proc_task_body *b = ev->body;
 
-	add_name(out, b->comm, sizeof(b->comm), ev->tgid);
+	add_name(out, b->task.comm, sizeof(b->task.comm), ev->tgid);
 	buf_printf(out, " %s", strchr(ev->desc->name, '.') + 1);
-	if (b->thread)
+	if (b->task.head.flag)
 		buf_printf(out, " thread %u", ev->tid);
-	if (b->maker_tgid && b->maker_tgid != ev->tgid)
-		buf_printf(out, " by %u", b->maker_tgid);
-	add_value(out, " ", ev, &b->exe);
-	add_value(out, ": ", ev, &b->args);
+	if (b->task.maker_tgid && b->task.maker_tgid != ev->tgid)
+		buf_printf(out, " by %u", b->task.maker_tgid);
+	add_value(out, " ", ev, &b->task.exe);
+	add_value(out, ": ", ev, &b->task.args);
 	if (o->verbose) {
-		buf_printf(out, " (ppid %u uid %u gid %u pidns %u netns %u", b->ppid, b->uid, b->gid, b->pidns,
-			   ev->keys.netns);
+		buf_printf(out, " (ppid %u uid %u gid %u pidns %u netns %u", b->task.ppid, b->task.uid, b->task.gid,
+			   b->pidns, ev->keys.netns);
 		add_cgroup(out, ev);
 		buf_add_char(out, ')');
 	}
@@ -133,13 +133,13 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 	(void)o;
 	add_name(out, b->comm, sizeof(b->comm), ev->tgid);
 	buf_add_str(out, " exit");
-	if (!b->last || ev->tid != ev->tgid)
+	if (!b->state.flag || ev->tid != ev->tgid)
 		buf_printf(out, " thread %u", ev->tid);
 	if (b->status & 0x7f)
 		buf_printf(out, " signal %u%s", b->status & 0x7f, b->status & 0x80 ? " (core dumped)" : "");
 	else
 		buf_printf(out, " code %u", b->status >> 8 & 0xff);
-	return buf_add_str(out, b->last ? ", process gone\n" : "\n");
+	return buf_add_str(out, b->state.flag ? ", process gone\n" : "\n");
 }
 
 static int rename_line(const struct event *ev, const struct line_opts *o, struct buf *out)
@@ -149,7 +149,7 @@ static int rename_line(const struct event *ev, const struct line_opts *o, struct
 	(void)o;
 	add_name(out, b->old, sizeof(b->old), ev->tid);
 	buf_add_str(out, " is now called ");
-	str_escape_buf(out, b->comm, strnlen(b->comm, sizeof(b->comm)));
+	str_escape_buf(out, b->task.comm, strnlen(b->task.comm, sizeof(b->task.comm)));
 	return buf_add_char(out, '\n');
 }
 
@@ -165,13 +165,13 @@ static int mmap_line(const struct event *ev, const struct line_opts *o, struct b
 {
 	const struct proc_mmap_body *b = ev->body;
 
-	buf_printf(out, "[%u] map 0x%llx+0x%llx offset 0x%llx", ev->tgid, (unsigned long long)b->addr,
-		   (unsigned long long)b->len, (unsigned long long)b->file_off);
-	add_value(out, " ", ev, &b->path);
-	if (o->verbose && b->build_id_len) {
+	buf_printf(out, "[%u] map 0x%llx+0x%llx offset 0x%llx", ev->tgid, (unsigned long long)b->map.addr,
+		   (unsigned long long)b->map.len, (unsigned long long)b->map.file_off);
+	add_value(out, " ", ev, &b->map.path);
+	if (o->verbose && b->map.build_id_len) {
 		buf_add_str(out, " build-id ");
-		for (size_t i = 0; i < MIN((size_t)b->build_id_len, sizeof(b->build_id)); i++)
-			buf_printf(out, "%02x", b->build_id[i]);
+		for (size_t i = 0; i < MIN((size_t)b->map.build_id_len, sizeof(b->map.build_id)); i++)
+			buf_printf(out, "%02x", b->map.build_id[i]);
 	}
 	return buf_add_char(out, '\n');
 }
@@ -198,59 +198,60 @@ static int socket_line(const struct event *ev, const struct line_opts *o, struct
 
 /* ---- rows ---- */
 
+#define PROC_SECTIONS (1u << SEC_PROC | 1u << SEC_STATE)
 #define PROC_BODY struct proc_task_body
 #define WHO_ROWS \
-	ROW(comm, "task.comm", FIELD_STR, "name of the thread", .flags = FIELD_OPEN), \
-	ROW(ppid, "task.ppid", FIELD_UINT, "process id of the parent"), \
-	ROW(uid, "task.uid", FIELD_UINT, "effective user id"), \
-	ROW(gid, "task.gid", FIELD_UINT, "effective group id"), \
+	ROW(task.comm, "task.comm", FIELD_STR, "name of the thread", .flags = FIELD_OPEN), \
+	ROW(task.ppid, "task.ppid", FIELD_UINT, "process id of the parent"), \
+	ROW(task.uid, "task.uid", FIELD_UINT, "effective user id"), \
+	ROW(task.gid, "task.gid", FIELD_UINT, "effective group id"), \
 	ROW(pidns, "task.pidns", FIELD_UINT, "pid namespace, inode", .flags = FIELD_OPTIONAL), \
 	ROW(mntns, "task.mntns", FIELD_UINT, "mount namespace, inode", .flags = FIELD_OPTIONAL), \
-	ROW(ns_tgid, "task.ns_pid", FIELD_UINT, "process id in its own pid namespace", .flags = FIELD_OPTIONAL), \
+	ROW(task.vpid, "task.ns_pid", FIELD_UINT, "process id in its own pid namespace", .flags = FIELD_OPTIONAL), \
 	ROW(ns_tid, "task.ns_tid", FIELD_UINT, "thread id in its own pid namespace", .flags = FIELD_OPTIONAL)
 #define IMAGE_ROWS \
 	TEXT_ROW(file, "task.file", "program as it was asked for; a script's name when it starts with #!"), \
-	TEXT_ROW(exe, "task.exe", "path of the executable, seen from the process's root", \
+	TEXT_ROW(task.exe, "task.exe", "path of the executable, seen from the process's root", \
 		 .flags = FIELD_OPEN), \
-	TEXT_ROW(args, "task.args", "command line"), \
+	TEXT_ROW(task.args, "task.args", "command line"), \
 	ROW(exe_ino, "task.exe_ino", FIELD_UINT, "inode of the executable", .flags = FIELD_OPTIONAL), \
 	ROW(exe_dev, "task.exe_dev", FIELD_HEX, "device of the executable: major << 20 | minor", \
 	    .flags = FIELD_OPTIONAL)
 
 static const struct field fork_fields[] = {
 	WHO_ROWS,
-	ROW(thread, "task.thread", FIELD_BOOL, "a thread of a process that is there already"),
-	ROW(maker_tgid, "task.maker", FIELD_UINT, "process that called fork or clone"),
-	ROW(maker_start_ns, "task.maker_start", FIELD_NS, "start of that process since boot"),
+	ROW(task.head.flag, "task.thread", FIELD_BOOL, "a thread of a process that is there already"),
+	ROW(task.maker_tgid, "task.maker", FIELD_UINT, "process that called fork or clone"),
+	ROW(task.maker_start_ns, "task.maker_start", FIELD_NS, "start of that process since boot"),
 };
 const struct event_desc proc_fork_desc = {
 	.type = PROC_REC_FORK, .name = "proc.fork", .doc = "a process or thread was made", .class = EVENT_STATE,
 	.fields = fork_fields, .n_fields = ARRAY_SIZE(fork_fields), .body_size = sizeof(PROC_BODY),
-	.sections = 1u << SEC_PROC, .line = task_line,
+	.sections = PROC_SECTIONS, .line = task_line,
 };
 
 static const struct field exec_fields[] = {
 	WHO_ROWS,
 	IMAGE_ROWS,
-	ROW(image_ns, "task.image_ns", FIELD_NS, "when the new program's memory replaced the old, since boot",
+	ROW(task.image_ns, "task.image_ns", FIELD_NS, "when the new program's memory replaced the old, since boot",
 	    .flags = FIELD_OPTIONAL),
 	ROW(old_tid, "task.old_tid", FIELD_UINT, "thread that called exec; the process id from now on"),
 };
 const struct event_desc proc_exec_desc = {
 	.type = PROC_REC_EXEC, .name = "proc.exec", .doc = "a process runs another program", .class = EVENT_STATE,
 	.fields = exec_fields, .n_fields = ARRAY_SIZE(exec_fields), .body_size = sizeof(PROC_BODY),
-	.sections = 1u << SEC_PROC, .get = get_text, .line = task_line,
+	.sections = PROC_SECTIONS, .get = get_text, .line = task_line,
 };
 
 static const struct field task_fields[] = {
 	WHO_ROWS,
 	IMAGE_ROWS,
-	ROW(thread, "task.thread", FIELD_BOOL, "a thread; its process has an event of its own"),
+	ROW(task.head.flag, "task.thread", FIELD_BOOL, "a thread; its process has an event of its own"),
 };
 const struct event_desc proc_task_desc = {
 	.type = PROC_REC_TASK, .name = "proc.task", .doc = "a process or thread that was there before the start",
 	.class = EVENT_STATE, .fields = task_fields, .n_fields = ARRAY_SIZE(task_fields),
-	.body_size = sizeof(PROC_BODY), .sections = 1u << SEC_PROC, .get = get_text, .line = task_line,
+	.body_size = sizeof(PROC_BODY), .sections = PROC_SECTIONS, .get = get_text, .line = task_line,
 };
 #undef PROC_BODY
 
@@ -259,46 +260,46 @@ static const struct field exit_fields[] = {
 	ROW(status, "exit.status", FIELD_HEX, "status as wait(2) gives it"),
 	{ .name = "exit.code", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_UINT), .doc = "exit code" },
 	{ .name = "exit.signal", .kind = FIELD_GET, .like = FIELD_LIKE(FIELD_UINT), .doc = "signal that ended it" },
-	ROW(last, "exit.last", FIELD_BOOL, "no thread of the process is left"),
+	ROW(state.flag, "exit.last", FIELD_BOOL, "no thread of the process is left"),
 	ROW(comm, "exit.name", FIELD_STR, "name of the thread", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_exit_desc = {
 	.type = PROC_REC_EXIT, .name = "proc.exit", .doc = "a thread, and with the last one the process, ended",
 	.class = EVENT_STATE, .fields = exit_fields, .n_fields = ARRAY_SIZE(exit_fields),
-	.body_size = sizeof(PROC_BODY), .sections = 1u << SEC_PROC, .get = exit_get, .line = exit_line,
+	.body_size = sizeof(PROC_BODY), .sections = PROC_SECTIONS, .get = exit_get, .line = exit_line,
 };
 #undef PROC_BODY
 
 #define PROC_BODY struct proc_rename_body
 static const struct field rename_fields[] = {
-	ROW(comm, "task.comm", FIELD_STR, "name from now on", .flags = FIELD_OPEN),
+	ROW(task.comm, "task.comm", FIELD_STR, "name from now on", .flags = FIELD_OPEN),
 	ROW(old, "task.old_comm", FIELD_STR, "name until now", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_rename_desc = {
 	.type = PROC_REC_RENAME, .name = "proc.rename", .doc = "a thread changed its name", .class = EVENT_STATE,
 	.fields = rename_fields, .n_fields = ARRAY_SIZE(rename_fields), .body_size = sizeof(PROC_BODY),
-	.sections = 1u << SEC_PROC, .line = rename_line,
+	.sections = PROC_SECTIONS, .line = rename_line,
 };
 #undef PROC_BODY
 
 /* Where to is in the keys. */
 const struct event_desc proc_cgroup_desc = {
 	.type = PROC_REC_CGROUP, .name = "proc.cgroup", .doc = "a task moved to another cgroup (v2)",
-	.class = EVENT_STATE, .sections = 1u << SEC_PROC, .line = cgroup_line,
+	.class = EVENT_STATE, .sections = PROC_SECTIONS, .line = cgroup_line,
 };
 
 #define PROC_BODY struct proc_mmap_body
 static const struct field mmap_fields[] = {
-	ROW(addr, "map.addr", FIELD_HEX, "first address"),
-	ROW(len, "map.len", FIELD_UINT, "bytes"),
-	ROW(file_off, "map.offset", FIELD_UINT, "where in the file it starts, bytes"),
-	ROW(dev, "map.dev", FIELD_HEX, "device of the file: major << 20 | minor", .flags = FIELD_OPTIONAL),
-	ROW(ino, "map.ino", FIELD_UINT, "inode of the file", .flags = FIELD_OPTIONAL),
-	ROW(ino_generation, "map.ino_generation", FIELD_UINT, "tells reused inodes apart", .flags = FIELD_OPTIONAL),
+	ROW(map.addr, "map.addr", FIELD_HEX, "first address"),
+	ROW(map.len, "map.len", FIELD_UINT, "bytes"),
+	ROW(map.file_off, "map.offset", FIELD_UINT, "where in the file it starts, bytes"),
+	ROW(map.dev, "map.dev", FIELD_HEX, "device of the file: major << 20 | minor", .flags = FIELD_OPTIONAL),
+	ROW(map.ino, "map.ino", FIELD_UINT, "inode of the file", .flags = FIELD_OPTIONAL),
+	ROW(map.generation, "map.ino_generation", FIELD_UINT, "tells reused inodes apart", .flags = FIELD_OPTIONAL),
 	ROW(prot, "map.prot", FIELD_FLAGS, "protection", .xlat = &prot_xlat),
-	TEXT_ROW(path, "map.path", "file, seen from the process's root; //anon without one",
+	TEXT_ROW(map.path, "map.path", "file, seen from the process's root; //anon without one",
 		 .flags = FIELD_OPEN),
-	{ .name = "map.build_id", .kind = FIELD_GET, .off = offsetof(PROC_BODY, build_id),
+	{ .name = "map.build_id", .kind = FIELD_GET, .off = offsetof(PROC_BODY, map.build_id),
 	  .doc = "build id of the file" },
 };
 
@@ -306,18 +307,18 @@ static int mmap_get(const struct event *ev, const struct field *f, struct value 
 {
 	const struct proc_mmap_body *b = ev->body;
 
-	if (f->off != offsetof(PROC_BODY, build_id))
+	if (f->off != offsetof(PROC_BODY, map.build_id))
 		return get_text(ev, f, ret);
-	if (!b->build_id_len || b->build_id_len > sizeof(b->build_id))
+	if (!b->map.build_id_len || b->map.build_id_len > sizeof(b->map.build_id))
 		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_BYTES, .str = (const char *)b->build_id, .len = b->build_id_len };
+	*ret = (struct value){ .kind = VAL_BYTES, .str = (const char *)b->map.build_id, .len = b->map.build_id_len };
 	return 0;
 }
 
 const struct event_desc proc_mmap_desc = {
 	.type = PROC_REC_MMAP, .name = "proc.mmap", .doc = "memory that can be executed was mapped",
 	.class = EVENT_STATE, .fields = mmap_fields, .n_fields = ARRAY_SIZE(mmap_fields),
-	.body_size = sizeof(PROC_BODY), .sections = 1u << SEC_PROC, .get = mmap_get, .line = mmap_line,
+	.body_size = sizeof(PROC_BODY), .sections = PROC_SECTIONS, .get = mmap_get, .line = mmap_line,
 };
 #undef PROC_BODY
 
@@ -326,14 +327,15 @@ static const struct field socket_fields[] = {
 	ROW(what, "sock.what", FIELD_ENUM, "what happened to it", .xlat = &what_xlat),
 	ROW(state, "sock.state", FIELD_ENUM, "state of TCP until now", .flags = FIELD_OPTIONAL,
 	    .xlat = &state_xlat),
-	ROW(closed, "sock.closed", FIELD_BOOL, "it is gone"),
-	ROW(listener, "sock.listener", FIELD_UINT, "cookie of the socket that accepted it", .flags = FIELD_OPTIONAL),
+	ROW(sock.head.flag, "sock.closed", FIELD_BOOL, "it is gone"),
+	ROW(sock.listener, "sock.listener", FIELD_UINT, "cookie of the socket that accepted it",
+	    .flags = FIELD_OPTIONAL),
 	ROW(comm, "sock.owner", FIELD_STR, "name of the process when it got the socket", .flags = FIELD_OPEN),
 };
 const struct event_desc proc_socket_desc = {
 	.type = PROC_REC_SOCKET, .name = "proc.socket", .doc = "a socket changed hands or state",
 	.class = EVENT_STATE, .fields = socket_fields, .n_fields = ARRAY_SIZE(socket_fields),
-	.body_size = sizeof(PROC_BODY), .sections = 1u << SEC_PROC, .line = socket_line,
+	.body_size = sizeof(PROC_BODY), .sections = PROC_SECTIONS, .line = socket_line,
 };
 
 const struct event_desc *const proc_descs[] = {

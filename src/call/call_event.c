@@ -619,11 +619,24 @@ static int open_line(const struct event *ev, _unused_ const struct line_opts *o,
 
 /* ---- types ---- */
 
+static void call_names(const struct event *ev, struct value *ret_method, struct value *ret_path)
+{
+	const struct call_event_body *b = body_of(ev);
+	const char *path;
+	size_t len;
+
+	if (!b)
+		return;
+	get_method(ev, b, ret_method);
+	path = text_of(ev, CALL_EVENT_TEXT_PATH, &len);
+	give_text(ret_path, path, len);
+}
+
 #define CALL_DESC(type_, name_, doc_, class_, line_) \
 	{ \
 		.type = (type_), .name = (name_), .doc = (doc_), .class = (class_), .fields = call_fields, \
 		.n_fields = ARRAY_SIZE(call_fields), .body_size = sizeof(struct call_event_body), \
-		.sections = 1u << SEC_PROC, .get = call_get, .line = (line_), \
+		.sections = 1u << SEC_PROC, .call_names = call_names, .get = call_get, .line = (line_), \
 	}
 
 const struct event_desc call_event_end =

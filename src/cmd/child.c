@@ -382,25 +382,18 @@ int child_wait(struct child *c)
 
 /* ---- its descendants ---- */
 
-static bool read_number(const struct event *ev, const char *name, uint64_t *ret)
-{
-	for (unsigned i = 0; i < ev->desc->n_fields; i++)
-		if (!strcmp(ev->desc->fields[i].name, name))
-			return event_get_number(ev, &ev->desc->fields[i], ret) == 0;
-	return false;
-}
-
 /*
  * A pid belongs to its process until the kernel reuses it: events during and after its exit still count as its own.
  */
 static void learn(struct child *c, const struct event *ev)
 {
-	uint64_t parent = 0;
-	uint32_t tgid = ev->tgid, from;
+	const struct sec_state *fact = event_state(ev);
+	uint32_t tgid = ev->tgid, from = 0;
 
-	if (!read_number(ev, "task.maker", &parent) || !parent)
+	if (fact && fact->kind == SEC_STATE_FORK)
+		from = ((const struct sec_task *)fact)->maker_tgid;
+	if (!from)
 		return;
-	from = (uint32_t)parent;
 	if (map_find(&c->family, &from))
 		map_add(&c->family, &tgid, NULL);
 	else

@@ -109,6 +109,30 @@ const struct sec_proc *event_proc(const struct event *ev)
 	return s && s->len >= sizeof(struct sec_proc) ? s->data : NULL;
 }
 
+const struct sec_state *event_state(const struct event *ev)
+{
+	static const uint16_t sizes[SEC_STATE__MAX] = {
+		[SEC_STATE_FORK] = sizeof(struct sec_task), [SEC_STATE_EXEC] = sizeof(struct sec_task),
+		[SEC_STATE_TASK] = sizeof(struct sec_task), [SEC_STATE_NAME] = sizeof(struct sec_task),
+		[SEC_STATE_MAPPING] = sizeof(struct sec_mapping), [SEC_STATE_SOCKET] = sizeof(struct sec_socket),
+	};
+	const struct section *s = event_section(ev, SEC_STATE);
+	const struct sec_state *state = s && s->len >= sizeof(*state) ? s->data : NULL;
+
+	return state && state->kind < SEC_STATE__MAX && s->len >= sizes[state->kind] ? state : NULL;
+}
+
+const char *event_state_text(const struct event *ev, struct sec_str str)
+{
+	const struct section *s = event_section(ev, SEC_STATE);
+	const struct sec_state *state = s->data;
+
+	if (!str.len || state->text > s->len || str.off > s->len - state->text ||
+	    str.len > s->len - state->text - str.off)
+		return NULL;
+	return (const char *)state + state->text + str.off;
+}
+
 const struct sec_file *event_file(const struct event *ev)
 {
 	const struct section *s = event_section(ev, SEC_FILE);

@@ -33,6 +33,7 @@ enum sec_kind {
 	SEC_NOTIFY,	/* struct sec_notify, then its bytes: a notification of Cilium's monitor, unchanged */
 	SEC_FILE,	/* struct sec_file, its name included: the open file behind the event's descriptor */
 	SEC_CALL,	/* struct sec_call, then its strings: the RPC that the event's goroutine serves */
+	SEC_STATE,	/* struct sec_state and what its kind has: a fact for the tables of state */
 	SEC__MAX,
 };
 
@@ -77,6 +78,56 @@ struct sec_proc {
 struct sec_call {
 	struct sec_str method, path;
 };
+
+/*
+ * SEC_STATE: what an EVENT_STATE event says of its process, or of the socket or stream in its keys. It may lie in the
+ * body: event_state() finds it, event_state_text() a string.
+ */
+enum sec_state_kind {
+	SEC_STATE_FORK,		/* struct sec_task: made by maker_tgid; `flag`: a thread */
+	SEC_STATE_EXEC,		/* struct sec_task: another program since image_ns, 0 = since the event */
+	SEC_STATE_TASK,		/* struct sec_task: was there before the start; `flag`: a thread */
+	SEC_STATE_NAME,		/* struct sec_task: comm alone is new */
+	SEC_STATE_CGROUP,	/* its cgroup is in the keys */
+	SEC_STATE_EXIT,		/* a thread ended; `flag`: the last one */
+	SEC_STATE_MAPPING,	/* struct sec_mapping */
+	SEC_STATE_SOCKET,	/* struct sec_socket; `flag`: it was closed */
+	SEC_STATE_FRAME,	/* the bytes of the keys (seq, seq_len) are a frame of the keys' socket and stream */
+	SEC_STATE_PROGRAM,	/* the RPCs of its program are watched in its code (`flag`), or cannot be */
+	SEC_STATE__MAX,
+};
+
+struct sec_state {
+	uint8_t kind, flag;
+	uint16_t text;		/* where the strings begin, bytes from here: struct sec_str count from there */
+	uint32_t pad;
+};
+
+struct sec_task {
+	struct sec_state head;
+	uint64_t image_ns, maker_start_ns;
+	uint32_t ppid, uid, gid;
+	uint32_t vpid;		/* tgid in its own pid namespace; 0 = unknown */
+	uint32_t maker_tgid, pad;
+	struct sec_str exe, args;
+	char comm[16];
+};
+
+struct sec_mapping {
+	struct sec_state head;
+	uint64_t addr, len, file_off, ino;
+	uint32_t dev, generation; /* major << 20 | minor; of the inode */
+	struct sec_str path;	/* seen from the process's root; "//anon" and "[vdso]" have no file */
+	uint8_t build_id[20], build_id_len, pad[3];
+};
+
+struct sec_socket {
+	struct sec_state head;
+	uint64_t listener;	/* cookie of the socket that accepted it; 0 = none */
+};
+
+/* End of a packet. */
+enum packet_end { PACKET_END_UNKNOWN, PACKET_END_SENDER, PACKET_END_RECEIVER, PACKET_END__MAX };
 
 /* A connection in one direction: from saddr:sport to daddr:dport. */
 struct conn {
@@ -124,6 +175,9 @@ struct event_keys {
 	uint32_t seq, seq_len;	/* bytes of the TCP stream, as in struct sonde_ident */
 	uint8_t owner_how, file_how, call_how; /* SONDE_HOW_* */
 	uint8_t ident_flags;	/* SONDE_ID_F_* */
+	uint64_t peer;		/* packets: cookie of the socket at the end that is not the event's process */
+	uint8_t end;		/* packets: enum packet_end that the event's process is */
+	bool dropped;		/* packets */
 	struct conn conn;
 };
 
@@ -191,6 +245,11 @@ void packet_keys_conn_from_flow(struct conn *ret, const struct packet_flow *f);
 const struct sec_proc *event_proc(const struct event *ev);
 const char *event_sec_proc_str(const struct sec_proc *p, const struct section *s, struct sec_str str,
 			       size_t *ret_len);
+
+/* Fact of a state event with all that its kind has, or NULL. */
+const struct sec_state *event_state(const struct event *ev);
+/* A string of it (no NUL), or NULL if it is empty. */
+const char *event_state_text(const struct event *ev, struct sec_str str);
 
 /* Open file of an event, or NULL. */
 const struct sec_file *event_file(const struct event *ev);
@@ -324,6 +383,8 @@ struct event_desc {
 	uint16_t n_fields;
 	uint16_t body_size;	/* size of the fixed part */
 	uint32_t sections;	/* bits 1u << kind: sections that may be present */
+	/* Method and path of the call that the event is of; what is unknown stays. NULL = the type names no call. */
+	void (*call_names)(const struct event *ev, struct value *ret_method, struct value *ret_path);
 	/*
 	 * A type whose fields these events have as well, read through its get(); the type's own fields take
 	 * precedence. Outputs that list all fields omit them. NULL = none.

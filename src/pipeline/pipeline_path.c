@@ -293,7 +293,7 @@ static int take_bytes(void *ctx, struct event *ev)
 {
 	struct receiving *in = ctx;
 
-	in->found = state_event_receives(in->p->state, ev, in->ret);
+	in->found = state_event_receives(ev, in->ret);
 	return 0;
 }
 

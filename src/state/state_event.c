@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * State events update the tables; every event is then looked up in them. Fields of state events are found by name,
- * once per event type:
+ * State events update the tables by their SEC_STATE (and SEC_FILE); every event is then looked up in them.
  *
- *   task.comm task.exe task.args task.ppid task.uid task.gid	the process from now on
- *   task.ns_pid	its process id in its own pid namespace
- *   task.image_ns	when the program replaced the one before; 0 = at the time of the event
- *   task.maker task.maker_start	the process that created it, just now
- *   exit.last	true: its last thread exited
- *   sock.closed	socket of the keys; true: it was closed
- *   sock.listener	not 0: the connection waits for accept()
- *   range.frame	the bytes of the keys (seq, seq_len) are a frame of the keys' socket and stream
- *
- * An event with rpc.method names the call of its key, for other events with that key. An event with a packet has the
- * call whose frames are in the packet: sent by the end that the event's process is (owner.end) or by the other one
- * (peer.sock).
+ * An event of a call (event_desc.call_names) names it for other events with its number. An event with a packet has the
+ * call whose frames are in the packet: sent by the end that the event's process is (keys.end) or by the other one
+ * (keys.peer).
  */
 #include "state/state_event.h"
 
@@ -38,134 +28,77 @@
 
 #define CONTAINERS_MAX 16384	/* cache entries; cleared when full */
 
-enum news {
-	NEWS_COMM, NEWS_EXE, NEWS_ARGS, NEWS_PPID, NEWS_UID, NEWS_GID, NEWS_NS_PID, NEWS_IMAGE_NS, NEWS_MAKER,
-	NEWS_MAKER_START, NEWS_LAST, NEWS_CLOSED, NEWS_LISTENER, NEWS_METHOD, NEWS_PATH, NEWS_FRAME, NEWS_END,
-	NEWS_PEER, NEWS_DROP, NEWS__MAX,
-};
-
-static const char *const field_names[] = {
-	[NEWS_COMM] = "task.comm", [NEWS_EXE] = "task.exe", [NEWS_ARGS] = "task.args", [NEWS_PPID] = "task.ppid",
-	[NEWS_UID] = "task.uid", [NEWS_GID] = "task.gid", [NEWS_NS_PID] = "task.ns_pid",
-	[NEWS_IMAGE_NS] = "task.image_ns", [NEWS_MAKER] = "task.maker",
-	[NEWS_MAKER_START] = "task.maker_start", [NEWS_LAST] = "exit.last",
-	[NEWS_CLOSED] = "sock.closed", [NEWS_LISTENER] = "sock.listener",
-	[NEWS_METHOD] = "rpc.method", [NEWS_PATH] = "rpc.path", [NEWS_FRAME] = "range.frame",
-	[NEWS_END] = "owner.end", [NEWS_PEER] = "peer.sock", [NEWS_DROP] = "drop.reason",
-};
-_Static_assert(ARRAY_SIZE(field_names) == NEWS__MAX, "every field has a name");
-
-/* Fields of an event type that the tables use; NULL where the type lacks one. */
-struct meaning {
-	const struct field *field[NEWS__MAX];
-};
-
 struct container { char id[CONTAINER_ID_MAX]; };
 
 void state_event_init(struct state *s)
 {
-	map_init(&s->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
 	map_init(&s->containers, sizeof(uint64_t), sizeof(struct container));
 }
 
 void state_event_fini(struct state *s)
 {
-	map_fini(&s->meanings);
 	map_fini(&s->containers);
 }
 
 /* ---- state events ---- */
 
-static const struct meaning *find_meaning(struct state *s, const struct event_desc *desc)
+static int learn_socket(struct state *s, const struct event *ev, const struct sec_socket *sock)
 {
-	bool is_new;
-	struct meaning *m = map_find(&s->meanings, &desc);
-
-	if (m)
-		return m;
-	m = map_add(&s->meanings, &desc, &is_new);
-	for (unsigned i = 0; m && i < desc->n_fields; i++)
-		for (int w = 0; w < NEWS__MAX; w++)
-			if (!strcmp(desc->fields[i].name, field_names[w]))
-				m->field[w] = &desc->fields[i];
-	return m;
-}
-
-static const struct meaning *meaning_of(struct state *s, const struct event_desc *desc)
-{
-	if (s->recent != desc) {
-		s->recent_meaning = find_meaning(s, desc);
-		s->recent = s->recent_meaning ? desc : NULL;
-	}
-	return s->recent_meaning;
-}
-
-static bool number(const struct event *ev, const struct meaning *m, enum news w, uint64_t *ret)
-{
-	return m->field[w] && event_get_number(ev, m->field[w], ret) >= 0;
-}
-
-static bool number32(const struct event *ev, const struct meaning *m, enum news w, uint32_t *ret)
-{
-	uint64_t v;
-
-	if (!number(ev, m, w, &v))
-		return false;
-	*ret = (uint32_t)v;
-	return true;
-}
-
-static const char *string(const struct event *ev, const struct meaning *m, enum news w, size_t *ret_len)
-{
-	struct value v;
-
-	if (!m->field[w] || event_get(ev, m->field[w], &v) < 0 || v.kind != VAL_STR)
-		return NULL;
-	*ret_len = v.len;
-	return v.str;
-}
-
-static int learn_socket(struct state *s, const struct event *ev, const struct meaning *m)
-{
-	struct state_socket_fact f = {
+	const struct state_socket_fact f = {
 		.ts_ns = ev->ts_ns, .cookie = ev->keys.cookie, .tgid = ev->start_ns ? ev->tgid : 0,
 		.start_ns = ev->start_ns, .snapshot = ev->flags & SONDE_RF_SNAPSHOT,
+		.closed = sock->head.flag, .listener = sock->listener != 0,
 	};
-	uint64_t v = 0;
 
-	if (!f.cookie)
-		return 0;
-	f.closed = number(ev, m, NEWS_CLOSED, &v) && v;
-	f.listener = number(ev, m, NEWS_LISTENER, &v) && v;
-	return state_socket_apply(s, &f);
+	return f.cookie ? state_socket_apply(s, &f) : 0;
 }
 
-static int learn_task(struct state *s, const struct event *ev, const struct meaning *m)
+static const char *text(const struct event *ev, struct sec_str str, size_t *ret_len)
 {
+	*ret_len = str.len;
+	return event_state_text(ev, str);
+}
+
+static void add_names(struct state_task_fact *f, const struct event *ev, const struct sec_task *t)
+{
+	f->comm = t->comm;
+	f->comm_len = strnlen(t->comm, sizeof(t->comm));
+	f->exe = text(ev, t->exe, &f->exe_len);
+	f->args = text(ev, t->args, &f->args_len);
+}
+
+static void add_task(struct state_task_fact *f, const struct sec_task *t)
+{
+	f->has_ppid = f->has_ids = true;
+	f->ppid = t->ppid;
+	f->uid = t->uid;
+	f->gid = t->gid;
+	if (!f->snapshot && t->image_ns && t->image_ns < f->ts_ns)
+		f->ts_ns = t->image_ns;
+	if (f->tid == f->tgid)
+		f->vpid = t->vpid;
+	f->maker_tgid = t->maker_tgid;
+	f->maker_start_ns = t->maker_start_ns;
+}
+
+/* @state: NULL = the keys are all that the event says. */
+static int learn_task(struct state *s, const struct event *ev, const struct sec_state *state)
+{
+	const enum sec_state_kind kind = state ? state->kind : SEC_STATE_CGROUP;
 	struct state_task_fact f = {
 		.ts_ns = ev->ts_ns, .tgid = ev->tgid, .tid = ev->tid, .start_ns = ev->start_ns,
 		.snapshot = ev->flags & SONDE_RF_SNAPSHOT, .cgroup_id = ev->keys.cgroup_id, .image = ev->keys.image,
+		.exited = kind == SEC_STATE_EXIT,
 	};
-	uint64_t last = 0, began_ns;
 
-	if (m->field[NEWS_LAST]) {
-		f.exited = true;
-		if (number(ev, m, NEWS_LAST, &last) && last)
-			f.tid = f.tgid;
-		else if (f.tid == f.tgid)
-			return 0; /* the first thread may end before the others */
-	}
-	f.comm = string(ev, m, NEWS_COMM, &f.comm_len);
-	f.exe = string(ev, m, NEWS_EXE, &f.exe_len);
-	f.args = string(ev, m, NEWS_ARGS, &f.args_len);
-	f.has_ppid = number32(ev, m, NEWS_PPID, &f.ppid);
-	f.has_ids = number32(ev, m, NEWS_UID, &f.uid) && number32(ev, m, NEWS_GID, &f.gid);
-	if (!f.snapshot && number(ev, m, NEWS_IMAGE_NS, &began_ns) && began_ns && began_ns < f.ts_ns)
-		f.ts_ns = began_ns;
-	if (f.tid == f.tgid)
-		number32(ev, m, NEWS_NS_PID, &f.vpid);
-	if (number32(ev, m, NEWS_MAKER, &f.maker_tgid))
-		number(ev, m, NEWS_MAKER_START, &f.maker_start_ns);
+	if (f.exited && state->flag)
+		f.tid = f.tgid;
+	else if (f.exited && f.tid == f.tgid)
+		return 0; /* the first thread may end before the others */
+	if (kind == SEC_STATE_FORK || kind == SEC_STATE_EXEC || kind == SEC_STATE_TASK || kind == SEC_STATE_NAME)
+		add_names(&f, ev, (const struct sec_task *)state);
+	if (kind == SEC_STATE_FORK || kind == SEC_STATE_EXEC || kind == SEC_STATE_TASK)
+		add_task(&f, (const struct sec_task *)state);
 	return state_task_apply(s, &f);
 }
 
@@ -209,7 +142,7 @@ static int learn_range(struct state *s, const struct event *ev)
 
 int state_event_learn(struct state *s, const struct event *ev)
 {
-	const struct meaning *m;
+	const struct sec_state *state;
 	int r;
 
 	if (ev->desc->class != EVENT_STATE)
@@ -217,31 +150,31 @@ int state_event_learn(struct state *s, const struct event *ev)
 	r = learn_file(s, ev);
 	if (r < 0)
 		return r;
-	m = meaning_of(s, ev->desc);
-	if (!m)
-		return -ENOMEM;
-	if (m->field[NEWS_FRAME])
+	state = event_state(ev);
+	if (state && state->kind == SEC_STATE_FRAME)
 		return learn_range(s, ev);
-	return m->field[NEWS_CLOSED] ? learn_socket(s, ev, m) : learn_task(s, ev, m);
+	if (state && state->kind == SEC_STATE_SOCKET)
+		return learn_socket(s, ev, (const struct sec_socket *)state);
+	return learn_task(s, ev, state);
 }
 
 /* ---- the call ---- */
 
 /* An event of a call names it; other events with its number get the name. */
-static int join_call(struct state *s, struct event *ev, const struct meaning *m)
+static int join_call(struct state *s, struct event *ev)
 {
-	size_t method_len = 0, path_len = 0;
-	const char *method, *path;
+	struct value method = { 0 }, path = { 0 };
 	const void *section;
 	uint32_t len;
 
-	if (!m->field[NEWS_METHOD]) {
+	if (!ev->desc->call_names) {
 		section = state_call_find(s, ev->keys.call, &len);
 		return section ? (event_add_section(ev, SEC_CALL, section, len), 0) : 0;
 	}
-	method = string(ev, m, NEWS_METHOD, &method_len);
-	path = string(ev, m, NEWS_PATH, &path_len);
-	return method || path ? state_call_learn(s, ev->keys.call, method, method_len, path, path_len) : 0;
+	ev->desc->call_names(ev, &method, &path);
+	if (!method.len && !path.len)
+		return 0;
+	return state_call_learn(s, ev->keys.call, method.str, method.len, path.str, path.len);
 }
 
 /* The call of the frames in @r; false if none is known. */
@@ -256,39 +189,29 @@ static bool call_of_bytes(struct state *s, struct event *ev, const struct state_
 	return true;
 }
 
-#define END_SENDER 1	/* owner.end: the process sends the packet, or */
-#define END_RECEIVER 2	/* receives it */
-
 /* The bytes of a packet, as its owner sends or receives them. */
-static bool bytes_of_packet(const struct event *ev, const struct meaning *m, struct state_range *ret)
+static bool bytes_of_packet(const struct event *ev, struct state_range *ret)
 {
-	uint64_t end = 0;
-
-	if (!m->field[NEWS_END] || !number(ev, m, NEWS_END, &end) || (end != END_SENDER && end != END_RECEIVER))
+	if (ev->keys.end != PACKET_END_SENDER && ev->keys.end != PACKET_END_RECEIVER)
 		return false;
 	ret->cookie = ev->keys.cookie;
-	ret->sent = end == END_SENDER;
+	ret->sent = ev->keys.end == PACKET_END_SENDER;
 	return packet_keys_tcp_range(ev, &ret->seq, &ret->len);
 }
 
-bool state_event_receives(struct state *s, const struct event *ev, struct state_range *ret)
+bool state_event_receives(const struct event *ev, struct state_range *ret)
 {
-	const struct meaning *m = meaning_of(s, ev->desc);
-
 	/* the bytes of a dropped packet are read later, from another one */
-	return m && !m->field[NEWS_DROP] && bytes_of_packet(ev, m, ret) && !ret->sent;
+	return !ev->keys.dropped && bytes_of_packet(ev, ret) && !ret->sent;
 }
 
-static void call_of_packet(struct state *s, struct event *ev, const struct meaning *m)
+static void call_of_packet(struct state *s, struct event *ev)
 {
-	uint64_t peer = 0;
 	struct state_range r;
 
-	if (!bytes_of_packet(ev, m, &r))
+	if (!bytes_of_packet(ev, &r) || call_of_bytes(s, ev, &r) || !ev->keys.peer)
 		return;
-	if (call_of_bytes(s, ev, &r) || !number(ev, m, NEWS_PEER, &peer))
-		return;
-	r.cookie = peer;
+	r.cookie = ev->keys.peer;
 	r.sent = !r.sent;
 	call_of_bytes(s, ev, &r);
 }
@@ -408,22 +331,21 @@ static void add_owner(struct state *s, struct event *ev)
 
 int state_event(struct state *s, struct event *ev)
 {
-	const struct meaning *m;
+	const struct sec_state *state;
 	const struct state_task_at *p;
 	int r;
 
 	if (ev->desc->class == EVENT_META)
 		return 0;
-	m = meaning_of(s, ev->desc);
-	if (!m)
-		return -ENOMEM;
-	r = m->field[NEWS_FRAME] ? 0 : state_event_learn(s, ev); /* frames are learnt ahead of their turn */
+	state = event_state(ev);
+	/* frames are learnt ahead of their turn */
+	r = state && state->kind == SEC_STATE_FRAME ? 0 : state_event_learn(s, ev);
 	if (r < 0)
 		return r;
 	add_file(s, ev);
 	if (!ev->keys.call)
-		call_of_packet(s, ev, m);
-	r = ev->keys.call ? join_call(s, ev, m) : 0;
+		call_of_packet(s, ev);
+	r = ev->keys.call ? join_call(s, ev) : 0;
 	if (r < 0)
 		return r;
 	if (ev->keys.cookie && (!ev->tgid || ev->keys.owner_how == SONDE_HOW_LISTENER))

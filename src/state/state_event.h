@@ -13,7 +13,7 @@ struct state;
 struct state_range;
 
 /*
- * Applies state events (by section and field names, not by probe), then extends @ev: SEC_PROC if its process is known
+ * Applies state events (SEC_STATE, SEC_FILE), then extends @ev: SEC_PROC if its process is known
  * at its time, the process keys if only the socket was known, and the file, the call and the container. Added data
  * belongs to the engine until the next event. 0 or -ENOMEM.
  */
@@ -23,6 +23,6 @@ int state_event(struct state *s, struct event *ev);
 int state_event_learn(struct state *s, const struct event *ev);
 
 /* Bytes of TCP that the process of @ev received in a packet. False if there are none. */
-bool state_event_receives(struct state *s, const struct event *ev, struct state_range *ret);
+bool state_event_receives(const struct event *ev, struct state_range *ret);
 
 #endif

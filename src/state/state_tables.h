@@ -14,7 +14,6 @@
 #include "state/state_timeline.h"
 
 struct event_desc;
-struct meaning;
 
 /* A process that inherits the image of its creator, until that is settled. */
 struct state_birth {
@@ -63,9 +62,6 @@ struct state {
 	struct state_images images;
 	struct map calls[2];	/* state_call.c: number -> struct call; the younger generation first */
 	struct map containers;	/* state_event.c: uint64_t cgroup id -> struct container, "" = none */
-	struct map meanings;	/* const struct event_desc * -> struct meaning */
-	const struct event_desc *recent; /* type of the last event; NULL = none */
-	const struct meaning *recent_meaning; /* its value in @meanings */
 	struct state_losses losses;
 	uint64_t lost;		/* number of losses so far */
 	VEC(struct state_birth) births; /* in the order they came; those before birth_at are done */

@@ -28,15 +28,6 @@
 #define DEFAULT_BUDGET_BYTES (32ull << 20)
 #define MAX_OPEN 4096
 
-static const char *const words[] = {
-	[W_MAP_ADDR] = "map.addr", [W_MAP_LEN] = "map.len", [W_MAP_OFFSET] = "map.offset", [W_MAP_DEV] = "map.dev",
-	[W_MAP_INO] = "map.ino", [W_MAP_GENERATION] = "map.ino_generation", [W_MAP_PATH] = "map.path",
-	[W_MAP_BUILD_ID] = "map.build_id", [W_IMAGE_NS] = "task.image_ns", [W_THREAD] = "task.thread",
-	[W_PARENT] = "task.maker", [W_PARENT_START] = "task.maker_start", [W_NS_PID] = "task.ns_pid",
-	[W_UID] = "task.uid", [W_LAST] = "exit.last",
-};
-_Static_assert(ARRAY_SIZE(words) == W__MAX, "every word has a name");
-
 DEFINE_CLEANUP(struct sym *, sym_free)
 
 /* ---- life ---- */
@@ -101,7 +92,6 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	map_init(&s->by_file, sizeof(struct file_key), sizeof(uint32_t));
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&s->kernel, sizeof(uint64_t), sizeof(struct kernel_name));
-	map_init(&s->meanings, sizeof(const struct event_desc *), sizeof(struct meaning));
 	sym_names_init(s);
 	recorded_init(s);
 	map_init(&s->collected, sizeof(struct sym_collected), sizeof(uint8_t));
@@ -129,7 +119,6 @@ void sym_free(struct sym *s)
 	map_fini(&s->by_file);
 	map_fini(&s->by_kmod);
 	map_fini(&s->kernel);
-	map_fini(&s->meanings);
 	sym_names_fini(s);
 	recorded_fini(s);
 	map_fini(&s->collected);
@@ -161,82 +150,46 @@ uint32_t sym_n_modules(const struct sym *s)
 
 /* ---- events ---- */
 
-static const struct meaning *meaning_of(struct sym *s, const struct event_desc *desc)
+static bool text_is(const char *text, size_t len, const char *s)
 {
-	struct meaning *m = map_find(&s->meanings, &desc);
-
-	if (m)
-		return m;
-	m = map_add(&s->meanings, &desc, NULL);
-	for (unsigned i = 0; m && i < desc->n_fields; i++)
-		for (int w = 0; w < W__MAX; w++)
-			if (!strcmp(desc->fields[i].name, words[w])) {
-				m->field[w] = &desc->fields[i];
-				m->any = true;
-			}
-	return m;
-}
-
-static uint64_t number(const struct event *ev, const struct meaning *m, enum sym_word w)
-{
-	uint64_t v;
-
-	return m->field[w] && event_get_number(ev, m->field[w], &v) >= 0 ? v : 0;
-}
-
-static bool text(const struct event *ev, const struct meaning *m, enum sym_word w, struct value *ret)
-{
-	return m->field[w] && event_get(ev, m->field[w], ret) >= 0 &&
-	       (ret->kind == VAL_STR || ret->kind == VAL_BYTES);
-}
-
-static bool text_is(const struct value *v, const char *s)
-{
-	return v->len == strlen(s) && !memcmp(v->str, s, v->len);
+	return len == strlen(s) && !memcmp(text, s, len);
 }
 
 /*
  * Code without a file: the process's own, or the kernel's vDSO if it has the length of ours (in 32-bit processes it
  * differs).
  */
-static bool fixed_module(const struct sym *s, const struct value *path, uint64_t len, uint32_t *ret)
+static bool fixed_module(const struct sym *s, const char *path, size_t path_len, uint64_t len, uint32_t *ret)
 {
 	bool recorded = !s->o.live && s->o.files != SYM_FILES_ANY;
 
-	if (text_is(path, "[vdso]") && (len == s->vdso_len || recorded))
+	if (text_is(path, path_len, "[vdso]") && (len == s->vdso_len || recorded))
 		*ret = MODULE_VDSO;
-	else if (!path->len || text_is(path, "//anon") || path->str[0] == '[')
+	else if (!path_len || text_is(path, path_len, "//anon") || path[0] == '[')
 		*ret = MODULE_ANON;
 	else
 		return false;
 	return true;
 }
 
-static int learn_mapping(struct sym *s, const struct event *ev, const struct meaning *m)
+static int learn_mapping(struct sym *s, const struct event *ev, const struct sec_mapping *m)
 {
 	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	struct mapping map = {
-		.start = number(ev, m, W_MAP_ADDR), .off = number(ev, m, W_MAP_OFFSET), .since_ns = ev->ts_ns,
-	};
-	struct value path = { .str = "" }, id = { 0 };
+	struct mapping map = { .start = m->addr, .end = m->addr + m->len, .off = m->file_off, .since_ns = ev->ts_ns };
+	const char *path = event_state_text(ev, m->path);
+	const size_t path_len = path ? m->path.len : 0;
 	int r = 0;
 
-	map.end = map.start + number(ev, m, W_MAP_LEN);
 	if (map.end <= map.start || !ev->tgid)
 		return 0;
-	text(ev, m, W_MAP_PATH, &path);
-	if (!fixed_module(s, &path, map.end - map.start, &map.module)) {
-		struct file_fact f = {
-			.seen = { .key = key, .start = map.start, .end = map.end, .ino = number(ev, m, W_MAP_INO) },
-			.off = map.off, .dev = (uint32_t)number(ev, m, W_MAP_DEV),
-			.generation = (uint32_t)number(ev, m, W_MAP_GENERATION),
-			.path = path.str, .path_len = path.len,
+	if (!fixed_module(s, path ? path : "", path_len, m->len, &map.module)) {
+		const struct file_fact f = {
+			.seen = { .key = key, .start = map.start, .end = map.end, .ino = m->ino },
+			.off = map.off, .dev = m->dev, .generation = m->generation,
+			.path = path, .path_len = path_len,
+			.id = m->build_id, .id_len = MIN((size_t)m->build_id_len, sizeof(m->build_id)),
 		};
 
-		if (text(ev, m, W_MAP_BUILD_ID, &id)) {
-			f.id = (const uint8_t *)id.str;
-			f.id_len = id.len;
-		}
 		r = sym_module_of_file(s, &f, &map.module);
 	}
 	if (r >= 0)
@@ -244,45 +197,55 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct mea
 	return r < 0 ? r : maptab_map(s->maps, key, &map, ev->flags & SONDE_RF_SNAPSHOT);
 }
 
-static int learn_process(struct sym *s, const struct event *ev, const struct meaning *m)
+static int learn_process(struct sym *s, const struct event *ev, const struct sec_task *t)
 {
 	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	const struct map_key parent = {
-		.tgid = (uint32_t)number(ev, m, W_PARENT), .start_ns = number(ev, m, W_PARENT_START),
-	};
+	const struct map_key parent = { .tgid = t->maker_tgid, .start_ns = t->maker_start_ns };
 	int r = 0;
 
-	if (!ev->tgid || !ev->start_ns)
-		return 0;
-	if (number(ev, m, W_LAST)) {
-		jit_exit(s, key, ev->ts_ns);
-		maptab_exit(s->maps, ev->ts_ns, key);
-		return 0;
-	}
-	if (m->field[W_LAST] || number(ev, m, W_THREAD) || ev->tid != ev->tgid)
+	if (!ev->tgid || !ev->start_ns || t->head.flag || ev->tid != ev->tgid)
 		return 0;
 	if (parent.tgid)
 		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
-	else if (m->field[W_IMAGE_NS])
-		r = maptab_exec(s->maps, ev->ts_ns, key, number(ev, m, W_IMAGE_NS));
-	if (r >= 0 && m->field[W_UID])
-		r = maptab_ids(s->maps, ev->ts_ns, key, (uint32_t)number(ev, m, W_NS_PID),
-			       (uint32_t)number(ev, m, W_UID));
-	return r;
+	else if (t->head.kind == SEC_STATE_EXEC)
+		r = maptab_exec(s->maps, ev->ts_ns, key, t->image_ns);
+	return r < 0 ? r : maptab_ids(s->maps, ev->ts_ns, key, t->vpid, t->uid);
+}
+
+static void learn_exit(struct sym *s, const struct event *ev)
+{
+	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
+
+	if (!ev->tgid || !ev->start_ns)
+		return;
+	jit_exit(s, key, ev->ts_ns);
+	maptab_exit(s->maps, ev->ts_ns, key);
 }
 
 int sym_event(struct sym *s, const struct event *ev)
 {
-	const struct meaning *m;
+	const struct sec_state *state;
 
 	if (ev->desc->class != EVENT_STATE)
 		return 0;
 	if (ev->desc->type == SONDE_EV_SYMBOLS)
 		return recorded_learn(s, ev) == -ENOMEM ? -ENOMEM : 0;
-	m = meaning_of(s, ev->desc);
-	if (!m)
-		return -ENOMEM;
-	if (!m->any)
+	state = event_state(ev);
+	switch (state ? (enum sec_state_kind)state->kind : SEC_STATE__MAX) {
+	case SEC_STATE_MAPPING: return learn_mapping(s, ev, (const struct sec_mapping *)state);
+	case SEC_STATE_FORK:
+	case SEC_STATE_EXEC:
+	case SEC_STATE_TASK: return learn_process(s, ev, (const struct sec_task *)state);
+	case SEC_STATE_EXIT:
+		if (state->flag)
+			learn_exit(s, ev);
 		return 0;
-	return m->field[W_MAP_ADDR] ? learn_mapping(s, ev, m) : learn_process(s, ev, m);
+	case SEC_STATE_NAME:
+	case SEC_STATE_CGROUP:
+	case SEC_STATE_SOCKET:
+	case SEC_STATE_FRAME:
+	case SEC_STATE_PROGRAM:
+	case SEC_STATE__MAX: break;
+	}
+	return 0;
 }

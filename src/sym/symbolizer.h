@@ -20,15 +20,6 @@
 /* Modules that always exist, by index. */
 enum { MODULE_UNKNOWN, MODULE_KERNEL, MODULE_VDSO, MODULE_ANON, MODULE__FIXED };
 
-/* Fields of state events that the symbolizer reads; by name, not by probe. */
-enum sym_word {
-	W_MAP_ADDR, W_MAP_LEN, W_MAP_OFFSET, W_MAP_DEV, W_MAP_INO, W_MAP_GENERATION, W_MAP_PATH, W_MAP_BUILD_ID,
-	W_IMAGE_NS, W_THREAD, W_PARENT, W_PARENT_START, W_NS_PID, W_UID, W_LAST, W__MAX,
-};
-
-struct field;
-struct meaning { const struct field *field[W__MAX]; bool any; };
-
 /* Identity of a file as events and fstat() report it: one of several kinds, see module.c. */
 struct file_key { uint64_t w[4]; };
 
@@ -78,7 +69,6 @@ struct sym {
 	struct map by_file;		/* struct file_key -> uint32_t module */
 	struct map by_kmod;		/* uint64_t hash of the name -> uint32_t module */
 	struct map kernel;		/* uint64_t address -> struct kernel_name */
-	struct map meanings;		/* const struct event_desc * -> struct meaning */
 	struct map frames;		/* struct frame_key -> struct sym_frame; names.c */
 	struct map texts;		/* uint64_t hash -> const char *: every name once */
 	struct map collected;		/* struct sym_collected, for the recording */

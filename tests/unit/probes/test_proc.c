@@ -23,11 +23,15 @@ struct seen {
 	struct event_words text;
 	uint32_t tgid, tid, netns;
 	uint64_t cookie, cgroup_id, image;
+	struct sec_state fact;
 };
 
 static int take(void *ctx, struct event *ev)
 {
 	struct seen *s = ctx;
+
+	assert_non_null(event_state(ev));
+	s->fact = *event_state(ev);
 
 	s->n++;
 	s->tgid = ev->tgid;
@@ -91,6 +95,36 @@ static void an_exec_says_program_and_arguments(void **state)
 	assert_string_equal(buf_str(&s.text.line), "prog[77] exec /usr/bin/dash: /bin/sh ./x.sh a b "
 			    "(ppid 70 uid 1000 gid 100 pidns 0 netns 4 cgroup 9)\n");
 	event_words_fini(&s.text);
+}
+
+/* The fact of an exec, whole and cut. */
+static int take_exec(void *ctx, struct event *ev)
+{
+	const struct sec_task *t = (const void *)event_state(ev);
+	struct event cut = *ev;
+
+	(void)ctx;
+	assert_non_null(t);
+	assert_int_equal(t->head.kind, SEC_STATE_EXEC);
+	assert_int_equal(t->ppid, 70);
+	assert_string_equal(t->comm, "prog");
+	assert_memory_equal(event_state_text(ev, t->exe), "/usr/bin/dash", t->exe.len);
+	assert_memory_equal(event_state_text(ev, t->args), "/bin/sh x", t->args.len);
+	assert_null(event_state_text(ev, (struct sec_str){ .off = t->args.off, .len = t->args.len + 1 }));
+	assert_null(event_state_text(ev, (struct sec_str){ .off = UINT32_MAX, .len = 1 }));
+	assert_null(event_state_text(ev, (struct sec_str){ .off = 0, .len = 0 }));
+	cut.sec[0].len = sizeof(*t) - 1;
+	assert_null(event_state(&cut));
+	return 0;
+}
+
+static void an_exec_is_a_fact(void **state)
+{
+	struct exec_full e;
+	size_t len = exec_record(&e, TEXT("x"), PROC_PATH_PARTS, TEXT("dash\0bin\0usr"), TEXT("/bin/sh\0x"));
+
+	(void)state;
+	assert_int_equal(decode_alone(decoders, &e, len, take_exec, NULL), 0);
 }
 
 static void paths_come_in_every_form(void **state)
@@ -176,6 +210,7 @@ static void an_exit_has_a_code_or_a_signal(void **state)
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
 	has_word(&s.text, "exit.code=3 ");
 	has_word(&s.text, "exit.last=false ");
+	assert_int_equal(s.fact.kind, SEC_STATE_EXIT);
 	has_no_word(&s.text, "exit.signal");
 	r.last = 1;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
@@ -230,6 +265,8 @@ static void a_socket_has_its_keys(void **state)
 	r.what = PROC_SOCK_CLOSE;
 	assert_int_equal(decode(&s, &r, sizeof(r)), 0);
 	has_word(&s.text, "sock.closed=true ");
+	assert_int_equal(s.fact.kind, SEC_STATE_SOCKET);
+	assert_true(s.fact.flag);
 	r.family = 5;
 	assert_int_equal(decode(&s, &r, sizeof(r)), -EBADMSG);
 	event_words_fini(&s.text);
@@ -238,7 +275,7 @@ static void a_socket_has_its_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_exec_says_program_and_arguments),
+		cmocka_unit_test(an_exec_says_program_and_arguments), cmocka_unit_test(an_exec_is_a_fact),
 		cmocka_unit_test(paths_come_in_every_form),
 		cmocka_unit_test(a_short_record_is_refused),
 		cmocka_unit_test(a_fork_tells_threads_from_processes),

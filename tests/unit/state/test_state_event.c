@@ -21,50 +21,19 @@
 #define TAIL "0123456789abcdef0123456789abcdef0123456789abcdef0123"
 #define ID "0123456789ab" TAIL
 
-/* Types of a probe that the engine has never seen, with the fields that it knows. */
-struct task_body { uint32_t ppid, maker, ns_pid; uint64_t maker_start, image_ns; char comm[16], exe[32]; };
-static const struct field task_fields[] = {
-	FIELD_ROW(struct task_body, comm, "task.comm", FIELD_STR, "name"),
-	{ .name = "task.exe", .kind = FIELD_GET, .doc = "program, if it says one" },
-	FIELD_ROW(struct task_body, ppid, "task.ppid", FIELD_UINT, "parent"),
-	FIELD_ROW(struct task_body, maker, "task.maker", FIELD_UINT, "who forked"),
-	FIELD_ROW(struct task_body, maker_start, "task.maker_start", FIELD_NS, "its start"),
-	FIELD_ROW(struct task_body, ns_pid, "task.ns_pid", FIELD_UINT, "id in its namespace",
-		  .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct task_body, image_ns, "task.image_ns", FIELD_NS, "when its memory was replaced",
-		  .flags = FIELD_OPTIONAL),
-};
-static int get_exe(const struct event *ev, const struct field *f, struct value *ret)
-{
-	const struct task_body *b = ev->body;
-
-	(void)f;
-	*ret = (struct value){ .kind = VAL_STR, .str = b->exe, .len = strlen(b->exe) };
-	return *b->exe ? 0 : -ENOENT;
-}
-
+/* Types of a probe that the engine has never seen; bodies begin with their fact. */
+struct task_body { struct sec_task task; char exe[32]; };
 static const struct event_desc task_desc = {
-	.type = 0x7001, .name = "t.task", .class = EVENT_STATE, .fields = task_fields, .n_fields = 7,
-	.body_size = sizeof(struct task_body), .get = get_exe,
+	.type = 0x7001, .name = "t.task", .class = EVENT_STATE, .body_size = sizeof(struct task_body),
 };
 static const struct event_desc rename_desc = {
-	.type = 0x7005, .name = "t.rename", .class = EVENT_STATE, .fields = task_fields, .n_fields = 1,
-	.body_size = sizeof(struct task_body),
+	.type = 0x7005, .name = "t.rename", .class = EVENT_STATE, .body_size = sizeof(struct task_body),
 };
-struct exit_body { uint8_t last; };
-static const struct field exit_fields[] = { FIELD_ROW(struct exit_body, last, "exit.last", FIELD_BOOL, "gone") };
 static const struct event_desc exit_desc = {
-	.type = 0x7002, .name = "t.exit", .class = EVENT_STATE, .fields = exit_fields, .n_fields = 1,
-	.body_size = sizeof(struct exit_body),
-};
-struct sock_body { uint64_t listener; uint8_t closed; };
-static const struct field sock_fields[] = {
-	FIELD_ROW(struct sock_body, closed, "sock.closed", FIELD_BOOL, "gone"),
-	FIELD_ROW(struct sock_body, listener, "sock.listener", FIELD_UINT, "who accepted it"),
+	.type = 0x7002, .name = "t.exit", .class = EVENT_STATE, .body_size = sizeof(struct sec_state),
 };
 static const struct event_desc sock_desc = {
-	.type = 0x7003, .name = "t.sock", .class = EVENT_STATE, .fields = sock_fields, .n_fields = 2,
-	.body_size = sizeof(struct sock_body),
+	.type = 0x7003, .name = "t.sock", .class = EVENT_STATE, .body_size = sizeof(struct sec_socket),
 };
 static const struct event_desc data_desc = { .type = 0x7004, .name = "t.data", .class = EVENT_DATA };
 
@@ -90,22 +59,36 @@ static struct state_stats stats_of(enum state_table table)
 	return st;
 }
 
-static struct event make(const struct event_desc *d, uint64_t ts, uint32_t pid, uint64_t start, const void *body)
+static struct event make(const struct event_desc *d, uint64_t ts, uint32_t pid, uint64_t start, void *body)
 {
-	return (struct event){
+	struct event ev = {
 		.desc = d, .ts_ns = ts, .tgid = pid, .tid = pid, .start_ns = start, .body = body,
 		.body_len = d->body_size,
 	};
+	struct sec_state *head = body;
+	struct task_body *task = body;
+
+	if (!body)
+		return ev;
+	head->kind = d == &task_desc ? SEC_STATE_EXEC : d == &rename_desc ? SEC_STATE_NAME :
+		     d == &exit_desc ? SEC_STATE_EXIT : SEC_STATE_SOCKET;
+	if (d == &task_desc) {
+		head->text = offsetof(struct task_body, exe);
+		task->task.exe.len = (uint32_t)strlen(task->exe);
+	}
+	event_add_section(&ev, SEC_STATE, body, d->body_size);
+	return ev;
 }
 
 /* Executes /bin/@comm, or has executed it at the time of a snapshot. */
 static void task(struct state *e, uint64_t ts, uint32_t pid, uint64_t start, const char *comm, unsigned flags)
 {
-	struct task_body b = { .ppid = 1 };
-	struct event ev = make(&task_desc, ts, pid, start, &b);
+	struct task_body b = { .task.ppid = 1 };
+	struct event ev;
 
-	snprintf(b.comm, sizeof(b.comm), "%s", comm);
+	snprintf(b.task.comm, sizeof(b.task.comm), "%s", comm);
 	snprintf(b.exe, sizeof(b.exe), "/bin/%s", comm);
+	ev = make(&task_desc, ts, pid, start, &b);
 	ev.flags = (uint16_t)flags;
 	assert_int_equal(state_event(e, &ev), 0);
 }
@@ -113,10 +96,10 @@ static void task(struct state *e, uint64_t ts, uint32_t pid, uint64_t start, con
 static void forked(struct state *e, uint64_t ts, uint32_t pid, uint32_t maker, uint64_t maker_start,
 		   const char *comm)
 {
-	struct task_body b = { .ppid = maker, .maker = maker, .maker_start = maker_start };
+	struct task_body b = { .task = { .ppid = maker, .maker_tgid = maker, .maker_start_ns = maker_start } };
 	struct event ev = make(&task_desc, ts, pid, ts, &b);
 
-	snprintf(b.comm, sizeof(b.comm), "%s", comm);
+	snprintf(b.task.comm, sizeof(b.task.comm), "%s", comm);
 	assert_int_equal(state_event(e, &ev), 0);
 }
 
@@ -126,13 +109,13 @@ static void renamed(struct state *e, uint64_t ts, uint32_t pid, uint32_t tid, ui
 	struct event ev = make(&rename_desc, ts, pid, start, &b);
 
 	ev.tid = tid;
-	snprintf(b.comm, sizeof(b.comm), "%s", comm);
+	snprintf(b.task.comm, sizeof(b.task.comm), "%s", comm);
 	assert_int_equal(state_event(e, &ev), 0);
 }
 
 static void gone(struct state *e, uint64_t ts, uint32_t pid, uint64_t start)
 {
-	struct exit_body b = { .last = 1 };
+	struct sec_state b = { .flag = 1 };
 	struct event ev = make(&exit_desc, ts, pid, start, &b);
 
 	assert_int_equal(state_event(e, &ev), 0);
@@ -239,7 +222,7 @@ static void a_chain_of_programs_is_known_at_every_time(void **state)
 static void a_lost_exec_leaves_no_name(void **state)
 {
 	struct state *e = begin(0);
-	struct task_body b = { .comm = "sh", .exe = "/bin/sh" };
+	struct task_body b = { .task.comm = "sh", .exe = "/bin/sh" };
 	struct event ev = make(&task_desc, 100, 7, 90, &b);
 
 	(void)state;
@@ -258,7 +241,7 @@ static void a_lost_exec_leaves_no_name(void **state)
 static void a_program_begins_with_its_memory(void **state)
 {
 	struct state *e = begin(0);
-	struct task_body b = { .comm = "ls", .exe = "/bin/ls", .image_ns = 110 };
+	struct task_body b = { .task = { .comm = "ls", .image_ns = 110 }, .exe = "/bin/ls" };
 	struct event ev = make(&task_desc, 120, 7, 90, &b);
 
 	(void)state;
@@ -340,7 +323,7 @@ static void a_process_that_is_gone_stays_known_for_a_while(void **state)
 static void a_socket_gives_its_process(void **state)
 {
 	struct state *e = begin(0);
-	struct sock_body open = { 0 };
+	struct sec_socket open = { 0 };
 	struct event ev = make(&sock_desc, 100, 7, 90, &open);
 
 	(void)state;
@@ -360,8 +343,8 @@ static void a_socket_gives_its_process(void **state)
 static void a_user_replaces_the_owner_of_the_listener(void **state)
 {
 	struct state *e = begin(0);
-	struct sock_body accepted = { .listener = 41 }, used = { 0 };
-	struct task_body worker = { .comm = "worker", .exe = "/bin/server" };
+	struct sec_socket accepted = { .listener = 41 }, used = { 0 };
+	struct task_body worker = { .task.comm = "worker", .exe = "/bin/server" };
 	struct event ev = make(&task_desc, 85, 8, 80, &worker), packet = make(&data_desc, 110, 7, 90, NULL);
 
 	(void)state;
@@ -393,7 +376,7 @@ static void a_user_replaces_the_owner_of_the_listener(void **state)
 static void a_user_younger_than_the_packet_has_the_name_of_its_birth(void **state)
 {
 	struct state *e = begin(0);
-	struct sock_body accepted = { .listener = 41 }, used = { 0 };
+	struct sec_socket accepted = { .listener = 41 }, used = { 0 };
 	struct event ev, packet = make(&data_desc, 110, 7, 90, NULL);
 
 	(void)state;
@@ -415,7 +398,7 @@ static void a_user_younger_than_the_packet_has_the_name_of_its_birth(void **stat
 
 static void sock(struct state *e, uint64_t cookie, bool closed)
 {
-	struct sock_body body = { .closed = closed };
+	struct sec_socket body = { .head.flag = closed };
 	struct event ev = make(&sock_desc, 100, 7, 90, &body);
 
 	ev.keys.cookie = cookie;
@@ -524,7 +507,7 @@ static void a_process_gets_its_container(void **state)
 {
 	struct state *e = begin(0);
 	struct names *names = event_names_new();
-	struct task_body b = { .comm = "nginx", .exe = "/usr/sbin/nginx", .ns_pid = 3 };
+	struct task_body b = { .task = { .comm = "nginx", .vpid = 3 }, .exe = "/usr/sbin/nginx" };
 	struct event ev = make(&task_desc, 100, 7, 90, &b);
 	const struct sec_proc *p;
 	size_t len;

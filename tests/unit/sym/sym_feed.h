@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * State events as from a probe, with the fields that the symbolizer knows and bodies that it has never seen; and the
- * mappings of a live process, reported by them.
+ * State events of a probe that the symbolizer has never seen, also with the mappings of a live process.
  */
 #ifndef TESTS_SYM_FEED_H
 #define TESTS_SYM_FEED_H
@@ -22,50 +21,7 @@ struct feed_map {
 	char path[256];
 };
 
-static inline int feed_get(const struct event *ev, const struct field *f, struct value *ret)
-{
-	const struct feed_map *b = ev->body;
-
-	if (!strcmp(f->name, "map.path"))
-		*ret = (struct value){ .kind = VAL_STR, .str = b->path, .len = strlen(b->path) };
-	else if (b->id_len)
-		*ret = (struct value){ .kind = VAL_BYTES, .str = (const char *)b->id, .len = b->id_len };
-	else
-		return -ENOENT;
-	return 0;
-}
-
-static const struct field feed_map_fields[] = {
-	FIELD_ROW(struct feed_map, addr, "map.addr", FIELD_HEX, "a"),
-	FIELD_ROW(struct feed_map, len, "map.len", FIELD_UINT, "l"),
-	FIELD_ROW(struct feed_map, off, "map.offset", FIELD_UINT, "o"),
-	FIELD_ROW(struct feed_map, ino, "map.ino", FIELD_UINT, "i", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct feed_map, dev, "map.dev", FIELD_HEX, "d", .flags = FIELD_OPTIONAL),
-	{ .name = "map.path", .kind = FIELD_GET, .doc = "p" },
-	{ .name = "map.build_id", .kind = FIELD_GET, .doc = "b" },
-};
-static const struct event_desc feed_map_desc = {
-	.type = 0x7001, .name = "t.map", .class = EVENT_STATE, .fields = feed_map_fields, .n_fields = 7,
-	.body_size = sizeof(struct feed_map), .get = feed_get,
-};
-
-struct feed_task { uint64_t image_ns, maker_start; uint32_t maker, ns_pid, uid; uint8_t last; };
-static const struct field feed_exec_fields[] = {
-	FIELD_ROW(struct feed_task, image_ns, "task.image_ns", FIELD_NS, "i", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct feed_task, ns_pid, "task.ns_pid", FIELD_UINT, "n", .flags = FIELD_OPTIONAL),
-	FIELD_ROW(struct feed_task, uid, "task.uid", FIELD_UINT, "u"),
-};
-static const struct event_desc feed_exec_desc = {
-	.type = 0x7002, .name = "t.exec", .class = EVENT_STATE, .fields = feed_exec_fields, .n_fields = 3,
-	.body_size = sizeof(struct feed_task),
-};
-static const struct field feed_exit_fields[] = {
-	FIELD_ROW(struct feed_task, last, "exit.last", FIELD_BOOL, "l"),
-};
-static const struct event_desc feed_exit_desc = {
-	.type = 0x7003, .name = "t.exit", .class = EVENT_STATE, .fields = feed_exit_fields, .n_fields = 1,
-	.body_size = sizeof(struct feed_task),
-};
+static const struct event_desc feed_state_desc = { .type = 0x7001, .name = "t.state", .class = EVENT_STATE };
 static const struct event_desc feed_sample_desc = { .type = 0x7004, .name = "t.sample", .class = EVENT_DATA };
 
 static inline struct event feed_event(const struct event_desc *d, uint64_t ts_ns, uint32_t pid, const void *body)
@@ -76,11 +32,27 @@ static inline struct event feed_event(const struct event_desc *d, uint64_t ts_ns
 	};
 }
 
+static inline void feed_state(struct sym *s, uint64_t ts_ns, uint32_t pid, const void *state, size_t len)
+{
+	struct event ev = feed_event(&feed_state_desc, ts_ns, pid, NULL);
+
+	event_add_section(&ev, SEC_STATE, state, (uint32_t)len);
+	assert_int_equal(sym_event(s, &ev), 0);
+}
+
 static inline void feed_mapping(struct sym *s, uint64_t ts_ns, uint32_t pid, const struct feed_map *m)
 {
-	struct event ev = feed_event(&feed_map_desc, ts_ns, pid, m);
+	struct { struct sec_mapping map; char path[256]; } state = {
+		.map = {
+			.head = { .kind = SEC_STATE_MAPPING, .text = sizeof(struct sec_mapping) },
+			.addr = m->addr, .len = m->len, .file_off = m->off, .ino = m->ino, .dev = m->dev,
+			.path.len = (uint32_t)strlen(m->path), .build_id_len = m->id_len,
+		},
+	};
 
-	assert_int_equal(sym_event(s, &ev), 0);
+	memcpy(state.map.build_id, m->id, sizeof(m->id));
+	memcpy(state.path, m->path, sizeof(m->path));
+	feed_state(s, ts_ns, pid, &state, sizeof(state));
 }
 
 /* All executable mappings in /proc/PID/maps. */
@@ -114,18 +86,18 @@ static inline void feed_process(struct sym *s, uint64_t ts_ns, uint32_t pid)
 
 static inline void feed_exec(struct sym *s, uint64_t ts_ns, uint32_t pid, uint64_t image_ns)
 {
-	const struct feed_task b = { .image_ns = image_ns, .ns_pid = pid, .uid = getuid() };
-	struct event ev = feed_event(&feed_exec_desc, ts_ns, pid, &b);
+	const struct sec_task t = {
+		.head.kind = SEC_STATE_EXEC, .image_ns = image_ns, .vpid = pid, .uid = getuid(),
+	};
 
-	assert_int_equal(sym_event(s, &ev), 0);
+	feed_state(s, ts_ns, pid, &t, sizeof(t));
 }
 
 static inline void feed_exit(struct sym *s, uint64_t ts_ns, uint32_t pid)
 {
-	const struct feed_task b = { .last = 1 };
-	struct event ev = feed_event(&feed_exit_desc, ts_ns, pid, &b);
+	const struct sec_state last = { .kind = SEC_STATE_EXIT, .flag = 1 };
 
-	assert_int_equal(sym_event(s, &ev), 0);
+	feed_state(s, ts_ns, pid, &last, sizeof(last));
 }
 
 /* Locations of a stack of @n addresses. */
