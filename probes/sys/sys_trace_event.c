@@ -61,11 +61,18 @@ static uint32_t fault_bits(uint64_t error)
 	return out;
 }
 
+static void set_ran(struct params_out *o, uint32_t us)
+{
+	o->head.flags |= us ? PARAMS_HAS_RAN : 0;
+	o->head.ran_us = us;
+}
+
 static void add_switch(const struct event *ev, struct params_out *o)
 {
 	const struct switch_body *b = ev->body;
 
 	params_begin(o, SCAP_SCHEDSWITCH_6_E, ev->tid);
+	set_ran(o, b->ran_us);
 	params_add_u64(o, b->next_tid);
 	params_add_u64(o, b->maj_faults);
 	params_add_u64(o, b->min_faults);
@@ -100,6 +107,7 @@ static void add_procexit(const struct event *ev, struct params_out *o)
 	uint32_t signo = b->code & 0x7f;
 
 	params_begin(o, SCAP_PROCEXIT_1_E, ev->tid);
+	set_ran(o, b->ran_us);
 	params_add_u64(o, b->code);
 	params_add_u64(o, signo ? 0 : b->code >> 8 & 0xff);
 	params_add_u8(o, (uint8_t)signo);

@@ -22,6 +22,7 @@ struct event;
 #define PARAMS_HAS_WORD 1u	/* `word` is valid: the file's block had event flags */
 #define PARAMS_LARGE 2u		/* lengths need 32 bits, or had them in the file */
 #define PARAMS_ANEW 8u		/* row of a thread: its descriptors follow and replace all known ones */
+#define PARAMS_HAS_RAN 16u	/* `ran_us` is valid: live events of threads that lose their CPU */
 #define PARAMS_HIDDEN 4u	/* applied to the state and counted, but not shown (state events of a file) */
 
 /* Layout: this struct, n lengths (uint32_t), then the bytes of all parameters. */
@@ -31,7 +32,10 @@ struct sec_params {
 	uint16_t type;		/* enum scap_event_type; even = enter, odd = exit */
 	uint16_t pad;
 	uint32_t flags;		/* PARAMS_* */
-	uint32_t word;		/* libscap's event flags */
+	union {
+		uint32_t word;		/* libscap's event flags */
+		uint32_t ran_us;	/* how long the thread had the CPU */
+	};
 	uint32_t n;		/* number of parameters */
 };
 

@@ -375,20 +375,9 @@ static bool is_from_capture(const struct event *ev)
 }
 
 /* A live event says how long its thread had the CPU: a selection leaves out switches that stamps would need. */
-static uint64_t ran_ns_of(const struct event *ev, uint16_t type)
+static uint64_t ran_ns_of(const struct event *ev, const struct sec_params *head)
 {
-	uint64_t us;
-
-	if (is_from_capture(ev) || (type != SCAP_SCHEDSWITCH_6_E && type != SCAP_PROCEXIT_1_E))
-		return 0;
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
-		const char *dot = strrchr(f->name, '.');
-
-		if (dot && !strcmp(dot, ".ran_us"))
-			return event_get_number(ev, f, &us) == 0 ? us * 1000 : 0;
-	}
-	return 0;
+	return !is_from_capture(ev) && head->flags & PARAMS_HAS_RAN ? head->ran_us * 1000ull : 0;
 }
 
 static void show_thread(const struct scap_state *st, struct scap_view *v)
@@ -415,7 +404,7 @@ static void take_event(struct scap_state *st, const struct event *ev)
 	f.t = state_thread_find_or_invent(st, v->p.head->tid);
 	if (!f.t)
 		return;
-	f.ran_ns = ran_ns_of(ev, v->p.head->type);
+	f.ran_ns = ran_ns_of(ev, v->p.head);
 	if (f.t->invented)
 		state_thread_from_section(st, f.t, ev);
 	if (st->engine && !is_from_capture(ev))
