@@ -2,9 +2,9 @@
 /*
  * State events update the tables by their SEC_STATE (and SEC_FILE); every event is then looked up in them.
  *
- * An event of a call (event_desc.call_names) names it for other events with its number. An event with a packet has the
- * call whose frames are in the packet: sent by the end that the event's process is (keys.end) or by the other one
- * (keys.peer).
+ * An event of a call (event_desc.call_names) names it for other events with its number. An event with a packet has
+ * the call whose frames are in the packet: sent by the end that the event's process is (keys.end) or by the other
+ * one (keys.peer).
  */
 #include "state/state_event.h"
 
