@@ -55,8 +55,10 @@ static int learn_socket(struct state *s, const struct event *ev, const struct se
 
 static const char *text(const struct event *ev, struct sec_str str, size_t *ret_len)
 {
-	*ret_len = str.len;
-	return event_state_text(ev, str);
+	const char *found = event_state_text(ev, str);
+
+	*ret_len = found ? str.len : 0;
+	return found;
 }
 
 static void add_names(struct state_task_fact *f, const struct event *ev, const struct sec_task *t)
