@@ -127,7 +127,10 @@ static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct probe *p = ctx;
 	const struct gohttp2_conf *c = p->conf;
-	const struct gohttp2_types types = { struct_id(p->env, "sock"), struct_id(p->env, "task_struct") };
+	const struct gohttp2_types types = {
+		struct_id(p->env, "sock"), struct_id(p->env, "task_struct"),
+		struct_id(p->env, "bpf_uprobe_multi_run_ctx"),
+	};
 	const uint32_t bytes = value_bytes(c);
 	const uint32_t payload = (uint32_t)MIN(c->payload_bytes, (uint64_t)GOHTTP2_VALUE_BYTES_MAX);
 	const bool data = gobin_sets(c) & GOBIN_DATA;
@@ -140,6 +143,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 	probe_rodata_set(obj, "gohttp2_lengths", &bits, sizeof(bits));
 	probe_rodata_set(obj, "gohttp2_serving", &serving, sizeof(serving));
 	probe_rodata_set(obj, "gohttp2_types", &types, sizeof(types));
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "gohttp2_cpus"), probe_env_n_cpus(p->env));
 	if (!c->ranges)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "gohttp2_plain_framers"), 1);
 	probe_rodata_set(obj, "gohttp2_debug", &c->debug, sizeof(c->debug));

@@ -172,6 +172,7 @@ struct gohttp2_range_rec {
 /* BTF ids of the kernel's structs, for the BPF programs; 0 = unknown. */
 struct gohttp2_types {
 	__u32 sock, task_struct;
+	__u32 uprobe_run;	/* bpf_uprobe_multi_run_ctx */
 };
 
 /* ---- layout of a program, for the BPF programs ---- */

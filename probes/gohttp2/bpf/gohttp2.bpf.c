@@ -62,7 +62,7 @@ static __always_inline __u64 loopy_conn(const struct gohttp2_layout *l, __u64 lo
 static __always_inline void take_goroutine(struct hit *h)
 {
 	struct gohttp2_frame_rec *r = &h->s->rec;
-	__u64 g = h->s->g;
+	__u64 g = h->s->regs.g;
 
 	if (h->l->goid == GOHTTP2_NO_OFF)
 		return;
@@ -317,9 +317,9 @@ static __always_inline bool take_loopy(struct hit *h, __u64 loopy, struct gohttp
 {
 	__u16 side_off = h->l->loopy_side, conn_off = h->l->loopy_conn;
 	__u32 far = (__u32)conn_off - side_off;
-	struct gohttp2_text *t = h->s->epoch ? text_at(loopy) : NULL;
+	struct gohttp2_text *t = h->s->who.epoch ? text_at(loopy) : NULL;
 
-	if (t && is_text(t, h->s, loopy, TEXT_OF_LOOPY)) {
+	if (t && is_text(t, &h->s->who, loopy, TEXT_OF_LOOPY)) {
 		*side = t->words[0];
 		conn->itab = t->words[1];
 		conn->data = h->s->rec.conn = t->words[2];
@@ -389,7 +389,7 @@ static __always_inline bool on_client_headers(struct hit *h)
 	h->s->rec.what = GOHTTP2_WHAT_HEADERS;
 	h->s->rec.side = GOHTTP2_SIDE_CLIENT;
 	if (gohttp2_serving)
-		is_shared(h->s, word_at(h->s->g, h->l->goid));
+		is_shared(h->s, word_at(h->s->regs.g, h->l->goid));
 	if (!take_key(h, member(arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 0), h->l->client_conn), &conn))
 		return false;
 	return take_meta(h, arg(h->s, h->l, GOHTTP2_CLIENT_HEADERS, 1));
@@ -632,7 +632,7 @@ static __always_inline bool on_webc_headers(struct hit *h)
 
 	web(h, cc, GOHTTP2_SIDE_CLIENT, GOHTTP2_WHAT_HEADERS);
 	if (gohttp2_serving)
-		is_shared(h->s, word_at(h->s->g, h->l->goid));
+		is_shared(h->s, word_at(h->s->regs.g, h->l->goid));
 	return cc && take_meta(h, arg(h->s, h->l, GOHTTP2_WEBC_HEADERS, 1));
 }
 
@@ -700,7 +700,7 @@ struct {
 
 static __always_inline void on_call(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {
-	struct begun_key key = { .g = s->g, .tgid = s->tgid };
+	struct begun_key key = { .g = s->regs.g, .tgid = s->who.tgid };
 	struct begun b = { .method = { arg(s, l, GOHTTP2_CALL, 0), arg(s, l, GOHTTP2_CALL, 1) },
 			   .ts_ns = bpf_ktime_get_boot_ns() };
 
@@ -731,7 +731,7 @@ static __always_inline void take_status(struct hit *h, const struct gohttp2_ifac
 /* False for a call that did not fail. */
 static __always_inline bool on_call_failed(struct hit *h)
 {
-	struct begun_key key = { .g = h->s->g, .tgid = h->s->tgid };
+	struct begun_key key = { .g = h->s->regs.g, .tgid = h->s->who.tgid };
 	struct gohttp2_frame_rec *r = &h->s->rec;
 	struct gohttp2_iface err = { arg(h->s, h->l, GOHTTP2_CALL_FAILED, 0),
 				     arg(h->s, h->l, GOHTTP2_CALL_FAILED, 1) };
@@ -821,33 +821,24 @@ static __always_inline void on_serve(const struct hit *h, enum gohttp2_site site
 	}
 }
 
-/* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
-static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 site,
-				  const struct task_struct *task)
+/* A hit that the shortcut of gohttp2_send_repeat() does not serve. */
+static __noinline int on_any(struct bpf_user_regs *regs, struct gohttp2_layout *layout,
+			     const struct task_struct *task, __u32 site, struct sonde_ledger *l)
 {
-	struct sonde_ledger *l = ledger_seen(GOHTTP2_CLASS_CALL);
 	struct hit h = { .s = my_scratch(), .l = layout };
 
-	if (!l)
-		return 0;
-	if (is_too_early(regs, layout, site)) {
-		rec_filtered(l);
-		return 0;
-	}
 	if (!h.s) {
 		MISS(scratch);
 		rec_lost(l, SONDE_LOST_COPY);
 		return 0;
 	}
-	h.s->tgid = task->tgid;
-	if (site == GOHTTP2_FRAME_ORDER || site == GOHTTP2_WRITE_FIELD || !is_selected(layout, h.s->tgid)) {
-		rec_filtered(l);
-		return 0;
-	}
-	h.s->tid = task->pid;
-	h.s->start_ns = start_of(layout, task);
-	h.s->epoch = epoch_of(layout);
-	take_regs(h.s, regs);
+	h.s->who = (struct gohttp2_who){
+		.tgid = task->tgid,
+		.tid = task->pid,
+		.start_ns = start_of(layout, task),
+		.epoch = bpf_preempt_disable ? epoch_of(layout) : 0,
+	};
+	take_regs(&h.s->regs, regs);
 	if (site == GOHTTP2_CALL) {
 		on_call(h.s, layout);
 		rec_filtered(l);
@@ -859,9 +850,6 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 		rec_filtered(l);
 		return 0;
 	}
-	if (site == GOHTTP2_LOOPY_HEADERS && bpf_preempt_disable && plain_there() &&
-	    gohttp2_send_answer(h.s, layout, l))
-		return 0;
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
 	h.s->caller = 0;
@@ -883,37 +871,100 @@ static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_lay
 	return 0;
 }
 
-static __always_inline int hit(struct bpf_user_regs *regs)
+/* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
+static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout,
+				  const struct task_struct *task, __u32 site)
+{
+	struct sonde_ledger *l = ledger_seen(GOHTTP2_CLASS_CALL);
+
+	if (!l)
+		return 0;
+	if (is_too_early(regs, layout, site) || site == GOHTTP2_FRAME_ORDER || site == GOHTTP2_WRITE_FIELD ||
+	    !is_selected(layout, task->tgid)) {
+		rec_filtered(l);
+		return 0;
+	}
+	if (bpf_preempt_disable && plain_there() && site <= GOHTTP2_SERVER_HEADERS &&
+	    gohttp2_send_repeat(regs, layout, task, site, l))
+		return 0;
+	return on_any(regs, layout, task, site, l);
+}
+
+const volatile bool gohttp2_never = false;
+
+#define TAIL_CALL 12	/* BPF_FUNC_tail_call */
+
+/*
+ * A tail call, even if it is never made, keeps the program on the kernel's stack, which is in the cache. Since 6.13
+ * others have a stack per CPU, which is not, and which a hit shares with the hit that it preempted.
+ */
+static __always_inline void take_kernel_stack(void)
+{
+	if (gohttp2_never)
+		asm volatile("call %[tail_call]" ::[tail_call] "i"(TAIL_CALL)
+			     : "r0", "r1", "r2", "r3", "r4", "r5");
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_uprobe___go {
+	__u64 cookie;
+};
+
+struct bpf_uprobe_multi_run_ctx___go {
+	struct bpf_uprobe___go *uprobe;
+};
+
+struct task_struct___run {
+	void *bpf_ctx;
+};
+
+#pragma clang attribute pop
+
+/* As bpf_get_attach_cookie(), by loads where the kernel's types are known. @multi: a constant. */
+static __always_inline __u64 cookie_of(struct bpf_user_regs *regs, const struct task_struct *task, bool multi)
+{
+	const struct bpf_uprobe_multi_run_ctx___go *run;
+
+	if (!multi || !bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.uprobe_run)
+		return bpf_get_attach_cookie(regs);
+	task = bpf_rdonly_cast(task, gohttp2_types.task_struct);
+	run = bpf_rdonly_cast(((const struct task_struct___run *)task)->bpf_ctx, gohttp2_types.uprobe_run);
+	return run->uprobe->cookie;
+}
+
+static __always_inline int hit(struct bpf_user_regs *regs, bool multi)
 {
 	/* direct loads: kernels that can attach this program have typed tasks */
 	const struct task_struct *task = bpf_get_current_task_btf();
-	__u64 cookie = bpf_get_attach_cookie(regs);
+	__u64 cookie = cookie_of(regs, task, multi);
 	struct gohttp2_layout *layout = layout_at(task->tgid, cookie);
 	__u32 site = cookie & GOHTTP2_COOKIE_SITE;
 
+	take_kernel_stack();
 	if (!layout || site >= GOHTTP2_SITE__MAX)
 		return 0;
 	if (site == GOHTTP2_COLLECTED)
 		return collected(layout);
 	if (bpf_preempt_disable) {
 		bpf_preempt_disable();
-		on_hit(regs, layout, site, task);
+		on_hit(regs, layout, task, site);
 		bpf_preempt_enable();
 		return 0;
 	}
-	return on_hit(regs, layout, site, task);
+	return on_hit(regs, layout, task, site);
 }
 
 SEC("uprobe.multi")
 int gohttp2_multi(struct bpf_user_regs *regs)
 {
-	return hit(regs);
+	return hit(regs, true);
 }
 
 SEC("uprobe")
 int gohttp2_single(struct bpf_user_regs *regs)
 {
-	return hit(regs);
+	return hit(regs, false);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

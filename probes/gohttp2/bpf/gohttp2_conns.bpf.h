@@ -14,6 +14,7 @@
 #define GOHTTP2_CONNS_BPF_H
 
 #include "bpf/task_file.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_cpu.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
 #include <bpf/bpf_core_read.h>
@@ -316,64 +317,29 @@ struct {
 	__type(value, struct gohttp2_known);
 } gohttp2_conns UNIT_SHARED SEC(".maps");
 
-#define NEAR_SLOTS 16		/* a power of two */
-
-/*
- * First-level cache, per CPU: the origin of a request as its record holds it. Valid until a connection of the process
- * closes.
- */
-struct gohttp2_near {
-	__u64 addr, g;
-	__u32 born, tgid, closed, ports;
-	__u64 sk;
-	struct gohttp2_frame_rec rec; /* only the members that describe the connection */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NEAR_SLOTS);
-	__type(key, __u32);
-	__type(value, struct gohttp2_near);
-} gohttp2_near UNIT_SHARED SEC(".maps");
-
-/* NULL if another hit could interrupt. */
-static __always_inline struct gohttp2_near *near_at(__u64 addr)
-{
-	__u32 slot = slot_of(addr) & (NEAR_SLOTS - 1);
-
-	return bpf_preempt_disable ? bpf_map_lookup_elem(&gohttp2_near, &slot) : NULL;
-}
-
 extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
 
-/* Ports and cookie of the socket at @addr. */
-static __always_inline bool read_ends(struct gohttp2_scratch *s, __u64 addr, __u32 *ret_ports, __u64 *ret_cookie)
+/* NULL = not cached. Preemption must be off. */
+static __always_inline struct gohttp2_near *near_in(struct gohttp2_cpu *cpu, __u64 addr)
 {
-	const struct sock *sk;
-
-	if (bpf_ksym_exists(bpf_rdonly_cast) && gohttp2_types.sock) {
-		sk = bpf_rdonly_cast((void *)addr, gohttp2_types.sock);
-		*ret_ports = ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport);
-		*ret_cookie = sk->__sk_common.skc_cookie.counter;
-		return true;
-	}
-	if (!read_sock(s, (void *)addr))
-		return false;
-	*ret_ports = sock_ports(s);
-	*ret_cookie = SOCK(s, __u64, skc_cookie);
-	return true;
+	if (!bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.sock || !cpu)
+		return NULL;
+	return &cpu->near[slot_of(addr) & (NEAR_SLOTS - 1)];
 }
 
 /* Re-reads the socket, which may have been assigned a cookie since. */
-static __always_inline bool is_near(struct gohttp2_scratch *s, const struct gohttp2_layout *l, struct gohttp2_near *n,
+static __always_inline bool is_near(struct gohttp2_near *n, const struct gohttp2_layout *l, __u32 tgid, __u64 g,
 				    __u64 addr)
 {
+	const struct sock *sk;
 	__u64 cookie;
-	__u32 ports;
 
-	if (n->addr != addr || n->g != s->g || n->born != l->born || n->tgid != s->tgid || n->closed != l->closed ||
-	    !read_ends(s, n->sk, &ports, &cookie) || ports != n->ports)
+	if (n->addr != addr || n->g != g || n->born != l->born || n->tgid != tgid || n->closed != l->closed)
 		return false;
+	sk = bpf_rdonly_cast((void *)n->sk, gohttp2_types.sock);
+	if (ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport) != n->ports)
+		return false;
+	cookie = sk->__sk_common.skc_cookie.counter;
 	if (cookie)
 		n->rec.cookie = cookie;
 	return true;
@@ -398,7 +364,7 @@ static __always_inline void copy_origin(struct gohttp2_frame_rec *to, const stru
 static __always_inline struct gohttp2_object object_at(const struct gohttp2_scratch *s,
 						       const struct gohttp2_layout *l, __u64 addr)
 {
-	return (struct gohttp2_object){ .addr = addr, .born = l->born, .tgid = s->tgid };
+	return (struct gohttp2_object){ .addr = addr, .born = l->born, .tgid = s->who.tgid };
 }
 
 /* Fills the origin of a request and the key of its connection from the cache. */
@@ -407,10 +373,10 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 	__u32 closed = *(volatile const __u32 *)&l->closed;	/* read before the look-up */
 	struct gohttp2_object key = object_at(s, l, addr);
 	struct gohttp2_known *k = bpf_map_lookup_elem(&gohttp2_conns, &key);
-	struct gohttp2_near *n = near_at(addr);
+	struct gohttp2_near *n = bpf_preempt_disable ? near_in(my_cpu(), addr) : NULL;
 	struct gohttp2_frame_rec *r = &s->rec;
 
-	if (!k || k->g != s->g || !read_sock(s, (void *)k->sk) || sock_ports(s) != k->ports)
+	if (!k || k->g != s->regs.g || !read_sock(s, (void *)k->sk) || sock_ports(s) != k->ports)
 		return false;
 	r->conn = k->conn;
 	r->goid = k->goid;
@@ -421,9 +387,9 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 		return false;
 	if (n) {
 		n->addr = addr;
-		n->g = s->g;
+		n->g = s->regs.g;
 		n->born = l->born;
-		n->tgid = s->tgid;
+		n->tgid = s->who.tgid;
 		n->closed = closed;
 		n->ports = sock_ports(s);
 		n->sk = k->sk;
@@ -436,9 +402,9 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 static __always_inline const struct gohttp2_near *nearby(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
 							 __u64 addr)
 {
-	struct gohttp2_near *n = near_at(addr);
+	struct gohttp2_near *n = bpf_preempt_disable ? near_in(my_cpu(), addr) : NULL;
 
-	if (!n || !is_near(s, l, n, addr))
+	if (!n || !is_near(n, l, s->who.tgid, s->regs.g, addr))
 		return NULL;
 	s->rec.conn = n->rec.conn;
 	return n;
@@ -455,7 +421,7 @@ static __always_inline void remember(struct gohttp2_scratch *s, const struct goh
 		return;
 	k = (struct gohttp2_known){
 		.addr = addr,
-		.g = s->g,
+		.g = s->regs.g,
 		.conn = s->rec.conn,
 		.goid = s->rec.goid,
 		.parent_goid = s->rec.parent_goid,
@@ -509,17 +475,18 @@ static __always_inline const struct gohttp2_web_conn *conn_of_framer(const struc
 /* ---- gohttp2_send.bpf.c ---- */
 
 /*
+ * Sends a frame of a gRPC server whose headers lie where those of an earlier frame did, or are not needed. Reads to the
+ * stack and writes to the plain ring: after the work of a call scratch memory is not in the cache. False if this
+ * shortcut does not apply. Preemption must be off.
+ */
+bool gohttp2_send_repeat(struct bpf_user_regs *regs, struct gohttp2_layout *layout, const struct task_struct *task,
+			 __u32 site, struct sonde_ledger *l) __hidden;
+
+/*
  * Reads the headers of a frame and sends its record. @n: origin that a request still lacks, NULL = complete. @alone:
  * preemption is off, so records that fit go to the plain ring, which needs no call into the kernel.
  */
 int gohttp2_send(struct gohttp2_scratch *s, struct gohttp2_layout *layout, const struct gohttp2_near *n,
 		 struct sonde_ledger *l, bool alone) __hidden;
-
-/*
- * Response headers of gRPC's server when no header of them is wanted: reads nothing and writes the record in place,
- * in the plain ring. False if this shortcut does not apply.
- */
-bool gohttp2_send_answer(const struct gohttp2_scratch *s, const struct gohttp2_layout *layout,
-			 struct sonde_ledger *l) __hidden;
 
 #endif

@@ -28,7 +28,7 @@ static __always_inline bool is_kept(const struct gohttp2_scratch *s, __u32 heade
 {
 	if (s->rec.flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB))
 		return false;
-	return s->epoch && header != GOHTTP2_H_OTHER && len < TEXT_BYTES;
+	return s->who.epoch && header != GOHTTP2_H_OTHER && len < TEXT_BYTES;
 }
 
 /* Appends one field: @name_len bytes of s->name, then the value. */
@@ -207,11 +207,16 @@ static __always_inline int add_known(struct gohttp2_scratch *s, struct gohttp2_l
 	return add_value(s, header, 0, v->ptr, v->len);
 }
 
+static __always_inline bool is_request_of(__u8 side, __u8 flags)
+{
+	bool sent = flags & GOHTTP2_F_SENT;
+
+	return sent == (side == GOHTTP2_SIDE_CLIENT);
+}
+
 static __always_inline bool is_request(const struct gohttp2_frame_rec *r)
 {
-	bool sent = r->flags & GOHTTP2_F_SENT;
-
-	return sent == (r->side == GOHTTP2_SIDE_CLIENT);
+	return is_request_of(r->side, r->flags);
 }
 
 /* A map of trailers also holds the headers, which were sent before. */
@@ -256,89 +261,73 @@ static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_
 
 /* ---- the header cache ---- */
 
-#define AGAIN_HEADERS 12
-#define AGAIN_BYTES 256		/* of fields */
-#define AGAIN_SLOTS 32		/* a power of two */
-
-struct gohttp2_header_cache {
-	__u64 print;		/* fingerprint of the headers below; 0 = empty */
-	__u64 missed;		/* fingerprint of the last miss */
-	__u64 epoch;
-	__u32 tgid, wanted;
-	__u32 n, len;		/* headers; bytes of fields */
-	struct gohttp2_hf hf[AGAIN_HEADERS];
-	__u8 data[AGAIN_BYTES];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AGAIN_SLOTS);
-	__type(key, __u32);
-	__type(value, struct gohttp2_header_cache);
-} gohttp2_header_cache UNIT_SHARED SEC(".maps");
-
 /*
  * May the headers in s->hf be cached? Not where preemption cannot be disabled (@alone); the verifier then skips the
  * cache.
  */
 static __always_inline bool may_repeat(const struct gohttp2_scratch *s, __u32 n, bool alone)
 {
-	return alone && s->epoch && s->fields.ptr && !s->off && n <= AGAIN_HEADERS &&
+	return alone && s->who.epoch && s->fields.ptr && !s->off && n <= AGAIN_HEADERS &&
 	       !(s->rec.flags & GOHTTP2_F_WEB);
 }
 
-/* All bits set if a name of @len bytes is wanted, else none. */
-static __always_inline __u64 looked_at(const struct gohttp2_scratch *s, __u64 len)
-{
-	return -(s->lengths >> (len & 63) & !(len >> 6));
-}
+/* Headers of a frame, to be compared with those in the cache. */
+struct places {
+	const struct gohttp2_hf *hf;
+	__u64 conn;
+	__u64 lengths;		/* of selected names */
+	__u32 n;
+	__u32 wanted;
+};
 
 /*
- * Number of headers, as a loop bound. Read from memory: with a known register the verifier would explore the code
- * after the loop once per exit.
+ * All bits set if the @i-th header is selected, else none. Without a branch, so that loops may have a constant number
+ * of steps, beyond the last header.
  */
-static __always_inline __u32 loop_headers(const struct gohttp2_scratch *s)
+static __always_inline __u64 looked_at(const struct places *p, __u32 i)
 {
-	return *(const volatile __u16 *)&s->rec.n_fields;
+	return -(p->lengths >> (p->hf[i].name.len & 63) & 1) & -(__u64)((i - p->n) >> 31);
 }
 
-/* Fingerprint of the addresses of the wanted values; never 0. */
-static __always_inline __u64 print_of(const struct gohttp2_scratch *s)
+/* Fingerprint of the addresses of the wanted values; never 0. @most: a constant, at least p->n. */
+static __always_inline __u64 print_of(const struct places *p, __u32 most)
 {
-	__u32 n = loop_headers(s);
-	__u64 print = s->rec.conn;
+	__u64 print = p->conn;
 
-	for (__u32 i = 0; i < AGAIN_HEADERS && i < n; i++)
-		print = print * 0x9e3779b97f4a7c15ull + (s->hf[i].value.ptr & looked_at(s, s->hf[i].name.len));
-	return print | 1;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < most; i++) {
+		print += (p->hf[i].value.ptr & looked_at(p, i)) << i;
+		barrier(); /* else clang keeps what it reads */
+	}
+	return print * 0x9e3779b97f4a7c15ull | 1;
 }
 
-static __always_inline struct gohttp2_header_cache *again_at(__u64 print)
+static __always_inline struct gohttp2_header_cache *again_in(struct gohttp2_cpu *cpu, __u64 print)
 {
-	__u32 slot = print >> 32 & (AGAIN_SLOTS - 1);
-
-	return bpf_map_lookup_elem(&gohttp2_header_cache, &slot);
+	return cpu ? &cpu->again[print >> 32 & (AGAIN_SLOTS - 1)] : NULL;
 }
 
-static __always_inline bool same_places(const struct gohttp2_scratch *s, const struct gohttp2_hf *a)
+static __always_inline bool same_places(const struct places *p, const struct gohttp2_hf *a, __u32 most)
 {
-	__u32 n = loop_headers(s);
-	const struct gohttp2_hf *b = s->hf;
+	const struct gohttp2_hf *b = p->hf;
 	__u64 differ = 0;
 
-	for (__u32 i = 0; i < AGAIN_HEADERS && i < n; i++)
-		differ |= (a[i].name.len ^ b[i].name.len) |
-			  (looked_at(s, a[i].name.len) & ((a[i].name.ptr ^ b[i].name.ptr) |
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < most; i++) {
+		differ |= ((a[i].name.len ^ b[i].name.len) & -(__u64)((i - p->n) >> 31)) |
+			  (looked_at(p, i) & ((a[i].name.ptr ^ b[i].name.ptr) |
 			   (a[i].value.ptr ^ b[i].value.ptr) | (a[i].value.len ^ b[i].value.len)));
+		barrier();
+	}
 	return !differ;
 }
 
 /* Does the entry hold the fields of this frame? */
-static __always_inline bool is_again(const struct gohttp2_scratch *s, const struct gohttp2_header_cache *a,
-				     __u64 print, __u32 n)
+static __always_inline bool is_again(const struct places *p, const struct gohttp2_who *who,
+				     const struct gohttp2_header_cache *a, __u64 print, __u32 most)
 {
-	return a->print == print && a->epoch == s->epoch && a->tgid == s->tgid && a->wanted == s->wanted &&
-	       a->n == n && same_places(s, a->hf);
+	return a->print == print && a->epoch == who->epoch && a->tgid == who->tgid && a->wanted == p->wanted &&
+	       a->n == p->n && same_places(p, a->hf, most);
 }
 
 static __always_inline void copy_fields(struct gohttp2_scratch *s, const struct gohttp2_header_cache *a)
@@ -358,8 +347,8 @@ static __always_inline void keep_fields(const struct gohttp2_scratch *s, struct 
 		return;
 	}
 	a->print = print;
-	a->epoch = s->epoch;
-	a->tgid = s->tgid;
+	a->epoch = s->who.epoch;
+	a->tgid = s->who.tgid;
 	a->wanted = s->wanted;
 	a->n = n;
 	a->len = s->off;
@@ -418,21 +407,21 @@ static __always_inline void take_pieces(struct gohttp2_scratch *s)
  * Response headers of gRPC's server of which none is wanted. Their status is always 200 (PROTOCOL-HTTP2.md,
  * "Responses").
  */
-static __always_inline bool is_plain_response(const struct gohttp2_frame_rec *r)
+static __always_inline bool is_plain_response(__u8 side, __u8 flags)
 {
-	return r->side == GOHTTP2_SIDE_SERVER &&
-	       (r->flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB | GOHTTP2_F_END_STREAM)) == GOHTTP2_F_SENT &&
+	return side == GOHTTP2_SIDE_SERVER &&
+	       (flags & (GOHTTP2_F_SENT | GOHTTP2_F_WEB | GOHTTP2_F_END_STREAM)) == GOHTTP2_F_SENT &&
 	       !gohttp2_lengths;
 }
 
 /* gRPC's transport sends POST requests only, and its responses have the content-type of the request. */
-static __always_inline __u32 wanted_headers(const struct gohttp2_frame_rec *r)
+static __always_inline __u32 wanted_headers(__u8 side, __u8 flags)
 {
-	if (r->flags & GOHTTP2_F_WEB)
+	if (flags & GOHTTP2_F_WEB)
 		return ~0u;
-	if (is_request(r))
+	if (is_request_of(side, flags))
 		return ~(1u << GOHTTP2_H_METHOD);
-	return r->flags & GOHTTP2_F_SENT ? ~(1u << GOHTTP2_H_CONTENT_TYPE) : ~0u;
+	return flags & GOHTTP2_F_SENT ? ~(1u << GOHTTP2_H_CONTENT_TYPE) : ~0u;
 }
 
 /* Without ":method", names of its length need not be read; ":scheme" is never wanted. */
@@ -475,6 +464,7 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 								      struct gohttp2_layout *l, bool alone)
 {
 	struct gohttp2_header_cache *again = NULL;
+	struct places p = { .hf = s->hf, .conn = s->rec.conn };
 	__u64 print = 0, n = s->fields.len;
 	__u32 have = capped(n, HF_MAX);
 
@@ -483,11 +473,11 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 		s->rec.flags |= GOHTTP2_F_MORE_FIELDS;
 		MISS(header_count);
 	}
-	if (is_plain_response(&s->rec)) {
+	if (is_plain_response(s->rec.side, s->rec.flags)) {
 		s->rec.code = 200;
 		return NULL;
 	}
-	s->wanted = wanted_headers(&s->rec);
+	s->wanted = wanted_headers(s->rec.side, s->rec.flags);
 	if (s->fields.ptr)
 		s->lengths = wanted_lengths(s->wanted);
 	barrier_var(have); /* verifiers before 6.2 lose bounds when a register is narrowed */
@@ -498,12 +488,15 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 		return NULL;
 	}
 	if (may_repeat(s, have, alone)) {
-		print = print_of(s);
-		again = again_at(print);
+		p.n = have;
+		p.lengths = s->lengths;
+		p.wanted = s->wanted;
+		print = print_of(&p, AGAIN_HEADERS);
+		again = again_in(my_cpu(), print);
 		if (again)
 			fetch(again, sizeof(*again));
 	}
-	if (again && is_again(s, again, print, have))
+	if (again && is_again(&p, &s->who, again, print, AGAIN_HEADERS))
 		return again;
 	s->lasts = 1;
 	walk_fields(s, l, have);

@@ -231,7 +231,7 @@ static __always_inline void send_range(struct gohttp2_range_rec *r, const struct
 	if (!l)
 		return;
 	rec_init_keys(&r->hdr, l, GOHTTP2_REC_RANGE, sizeof(*r), GOHTTP2_CLASS_RANGE | SONDE_RF_IDENT | SONDE_RF_FACT,
-		      s->tgid, s->tid, s->start_ns);
+		      s->who.tgid, s->who.tid, s->who.start_ns);
 	rec_output_fact(l, LANE_BULK, r, sizeof(*r));
 }
 
@@ -275,10 +275,10 @@ static __always_inline void on_hit(struct bpf_user_regs *regs, struct gohttp2_la
 
 	if (!s || is_too_early(regs, l, site) || !is_selected(l, task->tgid))
 		return;
-	s->tgid = task->tgid;
-	s->tid = task->pid;
-	s->start_ns = start_of(l, task);
-	take_regs(s, regs);
+	s->who.tgid = task->tgid;
+	s->who.tid = task->pid;
+	s->who.start_ns = start_of(l, task);
+	take_regs(&s->regs, regs);
 	on_frame(s, l, site);
 }
 

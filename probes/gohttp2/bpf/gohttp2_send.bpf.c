@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /* Sends the record of a frame from scratch memory to a ring. */
+/* Since 6.2. The static linker cannot join functions of the kernel that two units name alike. */
+#define bpf_rdonly_cast bpf_rdonly_cast___send
+
 #include "bpf/ident.bpf.h"
 #include "bpf/plain.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
@@ -27,27 +30,42 @@ static __always_inline int send_copy(const void *from, struct sonde_ledger *l, _
 	return 0;
 }
 
-/* Fields that both writers of a short record fill alike. */
-static __always_inline void head_of_short(struct gohttp2_short_rec *q, const struct gohttp2_scratch *s,
-					  const struct sonde_ledger *l, __u64 conn, __u32 fields_len)
+/* A frame as far as all kinds have it. */
+struct frame {
+	__u64 conn;
+	__u32 stream;
+	__u32 value;		/* of DATA bytes, else code */
+	__u8 what, side, flags;
+	__u16 n_fields;
+};
+
+static __always_inline struct frame frame_of(const struct gohttp2_frame_rec *r)
 {
-	rec_init_keys(&q->hdr, l, GOHTTP2_REC_SHORT, sizeof(*q) + fields_len, GOHTTP2_CLASS_CALL, s->tgid, s->tid,
-		      s->start_ns);
-	q->conn = conn;
-	q->pad = 0;
-	q->fields_len = fields_len;
+	return (struct frame){
+		.conn = r->conn,
+		.stream = r->stream,
+		.value = r->what == GOHTTP2_WHAT_DATA ? r->bytes : r->code,
+		.what = r->what,
+		.side = r->side,
+		.flags = r->flags,
+		.n_fields = r->n_fields,
+	};
 }
 
-static __always_inline void put_short(struct gohttp2_short_rec *q, const struct gohttp2_scratch *s,
-				      const struct sonde_ledger *l, __u32 len)
+static __always_inline void put_short(struct gohttp2_short_rec *q, const struct gohttp2_who *who,
+				      const struct sonde_ledger *l, const struct frame *f, __u32 len)
 {
-	head_of_short(q, s, l, s->rec.conn, len);
-	q->stream = s->rec.stream;
-	q->value = s->rec.what == GOHTTP2_WHAT_DATA ? s->rec.bytes : s->rec.code;
-	q->what = s->rec.what;
-	q->side = s->rec.side;
-	q->flags = s->rec.flags;
-	q->n_fields = s->rec.n_fields;
+	rec_init_keys(&q->hdr, l, GOHTTP2_REC_SHORT, sizeof(*q) + len, GOHTTP2_CLASS_CALL, who->tgid, who->tid,
+		      who->start_ns);
+	q->conn = f->conn;
+	q->stream = f->stream;
+	q->value = f->value;
+	q->what = f->what;
+	q->side = f->side;
+	q->flags = f->flags;
+	q->pad = 0;
+	q->n_fields = f->n_fields;
+	q->fields_len = len;
 }
 
 /*
@@ -69,58 +87,45 @@ static __always_inline void number_of_call(struct sonde_ident *id, const struct 
 	}
 }
 
-/* Since 6.2. The static linker cannot join functions of the kernel that two units name alike. */
-extern void *bpf_rdonly_cast___send(const void *obj, __u32 btf_id) __ksym __weak;
-
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
-	if (!bpf_ksym_exists(bpf_rdonly_cast___send) || !gohttp2_types.task_struct)
+	if (!bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.task_struct)
 		return bpf_get_current_cgroup_id();
-	task = bpf_rdonly_cast___send(task, gohttp2_types.task_struct);
+	task = bpf_rdonly_cast(task, gohttp2_types.task_struct);
 	return task->cgroups->dfl_cgrp->kn->id;
 }
 
 /* Header and identity of the record of a request, whose other members are complete. */
-static __always_inline void head_of_frame(struct gohttp2_frame_rec *q, const struct gohttp2_scratch *s,
-					  const struct sonde_ledger *l, const struct gohttp2_frame_rec *origin,
-					  __u32 len)
+static __always_inline void head_of_frame(struct gohttp2_frame_rec *q, const struct gohttp2_who *who,
+					  const struct task_struct *task, const struct sonde_ledger *l,
+					  const struct gohttp2_frame_rec *origin, __u32 len)
 {
-	const struct task_struct *task = bpf_get_current_task_btf();
-	const __u64 image = s->start_ns ? ident_image_number(s->tgid, s->start_ns, task->self_exec_id) : 0;
+	const __u64 image = who->start_ns ? ident_image_number(who->tgid, who->start_ns, task->self_exec_id) : 0;
 
-	rec_init_keys(&q->hdr, l, GOHTTP2_REC_FRAME, sizeof(*q) + len, GOHTTP2_CLASS_CALL | SONDE_RF_IDENT, s->tgid,
-		      s->tid, s->start_ns);
+	rec_init_keys(&q->hdr, l, GOHTTP2_REC_FRAME, sizeof(*q) + len, GOHTTP2_CLASS_CALL | SONDE_RF_IDENT,
+		      who->tgid, who->tid, who->start_ns);
 	ident_keys(&q->id, image, cgroup_of(task), origin->netns);
 	q->id.goid = origin->goid;
-	if (gohttp2_serving)
-		number_of_call(&q->id, s, l, origin);
 	q->id.sock = origin->cookie;
 }
 
 /* Puts a short record before the fields. It overlaps the end of the long record, whose members are read first. */
 static __always_inline void shorten(struct gohttp2_scratch *s, const struct sonde_ledger *l, __u32 len)
 {
-	struct gohttp2_short_rec *q = (void *)&s->rec + SHORTER;
-	__u32 stream = s->rec.stream, value = s->rec.what == GOHTTP2_WHAT_DATA ? s->rec.bytes : s->rec.code;
-	__u8 what = s->rec.what, side = s->rec.side, flags = s->rec.flags;
-	__u16 n_fields = s->rec.n_fields;
+	const struct frame f = frame_of(&s->rec);
 
 	barrier();
-	head_of_short(q, s, l, s->rec.conn, len);
-	q->stream = stream;
-	q->value = value;
-	q->what = what;
-	q->side = side;
-	q->flags = flags;
-	q->n_fields = n_fields;
+	put_short((void *)&s->rec + SHORTER, &s->who, l, &f, len);
 }
 
 /*
  * Sends a frame whose fields are cached, writing its record in place. Copying it from scratch memory would stall: a
- * load that spans several recent stores cannot be forwarded from the store buffer.
+ * load that spans several recent stores cannot be forwarded from the store buffer. @s: NULL = not gohttp2_serving.
  */
-static __always_inline void send_again(const struct gohttp2_scratch *s, const struct gohttp2_header_cache *a,
-				       const struct gohttp2_near *n, struct sonde_ledger *l)
+static __always_inline void send_again(const struct gohttp2_scratch *s, const struct gohttp2_who *who,
+				       const struct task_struct *task, const struct frame *f,
+				       const struct gohttp2_header_cache *a, const struct gohttp2_near *n,
+				       struct sonde_ledger *l)
 {
 	__u32 len = a->len, front = n ? sizeof(struct gohttp2_frame_rec) : sizeof(struct gohttp2_short_rec);
 	struct sonde_plain_head *plain;
@@ -136,15 +141,17 @@ static __always_inline void send_again(const struct gohttp2_scratch *s, const st
 	if (n) {
 		q = room;
 		__builtin_memcpy(q, &n->rec, sizeof(*q));
-		head_of_frame(q, s, l, &n->rec, len);
-		q->stream = s->rec.stream;
-		q->what = s->rec.what;
-		q->side = s->rec.side;
-		q->flags = n->rec.flags | s->rec.flags; /* reading q->flags back would stall */
-		q->n_fields = s->rec.n_fields;
+		head_of_frame(q, who, task, l, &n->rec, len);
+		if (gohttp2_serving && s)
+			number_of_call(&q->id, s, l, &n->rec);
+		q->stream = f->stream;
+		q->what = f->what;
+		q->side = f->side;
+		q->flags = n->rec.flags | f->flags; /* reading q->flags back would stall */
+		q->n_fields = f->n_fields;
 		q->fields_len = len;
 	} else {
-		put_short(room, s, l, len);
+		put_short(room, who, l, f, len);
 	}
 	plain_submit(plain, l, room, front + len);
 }
@@ -166,7 +173,9 @@ static __always_inline void send(struct gohttp2_scratch *s, struct sonde_ledger 
 		len = DATA_BYTES;
 	if (whole) {
 		s->rec.fields_len = len;
-		head_of_frame(&s->rec, s, l, &s->rec, len);
+		head_of_frame(&s->rec, &s->who, bpf_get_current_task_btf(), l, &s->rec, len);
+		if (gohttp2_serving)
+			number_of_call(&s->rec.id, s, l, &s->rec);
 	} else {
 		shorten(s, l, len);
 	}
@@ -192,9 +201,11 @@ int gohttp2_send(struct gohttp2_scratch *s, struct gohttp2_layout *layout, const
 {
 	const struct gohttp2_header_cache *again = take_fields(s, layout, alone);
 	const bool plain = alone && plain_there();
+	struct frame f;
 
 	if (again && plain && (n || !is_whole(&s->rec))) {
-		send_again(s, again, n, l);
+		f = frame_of(&s->rec);
+		send_again(s, &s->who, bpf_get_current_task_btf(), &f, again, n, l);
 		return 0;
 	}
 	if (again)
@@ -205,30 +216,167 @@ int gohttp2_send(struct gohttp2_scratch *s, struct gohttp2_layout *layout, const
 	return 0;
 }
 
-bool gohttp2_send_answer(const struct gohttp2_scratch *s, const struct gohttp2_layout *layout, struct sonde_ledger *l)
-{
-	__u64 loopy = arg(s, layout, GOHTTP2_LOOPY_HEADERS, 0);
-	struct sonde_plain_head *plain;
-	struct gohttp2_short_rec *q;
-	const struct gohttp2_text *t;
+/* ---- frames that repeat an earlier one ---- */
 
-	if (gohttp2_lengths || !s->epoch || arg(s, layout, GOHTTP2_LOOPY_HEADERS, 2) & 0xff)
+#define REPEAT_HEADERS 8	/* of a frame at most */
+#define META_BYTES (META_FRONT + 24)
+
+/* Memory of the program on the stack: what is read next replaces what was used. */
+union repeat {
+	struct gohttp2_regs regs;
+	__u64 meta[META_BYTES / 8];
+	struct gohttp2_hf hf[REPEAT_HEADERS];
+};
+
+struct repeated {
+	struct frame frame;
+	__u64 fields;
+	const struct gohttp2_near *near; /* of a request */
+};
+
+/* Argument @i, which must be in a register: else *@away becomes true. */
+static __always_inline __u64 reg_in(const union repeat *m, const struct gohttp2_layout *l, enum gohttp2_site site,
+				    __u32 i, __u8 *away)
+{
+	const __u8 where = l->args[site][i];
+
+	*away |= where & GOHTTP2_ARG_STACK;
+	return m->regs.arg[where & (GOHTTP2_REGS - 1)];
+}
+
+/* A HEADERS frame that was read, as take_meta() does. */
+static __always_inline bool repeat_meta(union repeat *m, const struct gohttp2_layout *l, __u64 frame,
+					struct repeated *ret)
+{
+	const __u8 *head = (const __u8 *)m->meta;
+
+	if (l->meta_fields != 8 || l->frame_flags != 2 || l->frame_stream != 8 ||
+	    read_user(m->meta, META_BYTES, frame - META_FRONT) || m->meta[META_FRONT / 8] != frame - META_FRONT)
 		return false;
-	t = text_at(loopy);
-	if (!t || !is_text(t, s, loopy, TEXT_OF_LOOPY) || !t->words[0])
+	ret->frame.stream = u32_in(head + 8);
+	ret->frame.flags = head[2] & GOHTTP2_F_END_STREAM;
+	ret->fields = m->meta[META_FRONT / 8 + 1];
+	ret->frame.n_fields = capped(m->meta[META_FRONT / 8 + 2], 65535);
+	return true;
+}
+
+static __always_inline bool repeat_request(union repeat *m, struct gohttp2_cpu *cpu, const struct gohttp2_layout *l,
+					   __u32 tgid, struct repeated *ret)
+{
+	__u8 away = 0;
+	__u64 t = reg_in(m, l, GOHTTP2_SERVER_HEADERS, 0, &away);
+	__u64 frame = reg_in(m, l, GOHTTP2_SERVER_HEADERS, 1, &away);
+	struct gohttp2_near *n = near_in(cpu, t);
+
+	if (away || !n || gohttp2_serving || !is_near(n, l, tgid, m->regs.g, t))
 		return false;
-	q = plain_reserve(&plain, l);
+	ret->near = n;
+	ret->frame.conn = n->rec.conn;
+	ret->frame.side = GOHTTP2_SIDE_SERVER;
+	return repeat_meta(m, l, frame, ret);
+}
+
+/* Response or trailers of a server. */
+static __always_inline bool repeat_response(union repeat *m, struct gohttp2_cpu *cpu, const struct gohttp2_layout *l,
+					    const struct gohttp2_who *who, struct repeated *ret)
+{
+	__u8 away = 0;
+	__u64 loopy = reg_in(m, l, GOHTTP2_LOOPY_HEADERS, 0, &away);
+	const struct gohttp2_text *t = &cpu->text[slot_of(loopy) & (TEXT_SLOTS - 1)];
+
+	if (!is_text(t, who, loopy, TEXT_OF_LOOPY) || !t->words[0])
+		return false;
+	ret->frame.conn = t->words[2];
+	ret->frame.side = GOHTTP2_SIDE_SERVER;
+	ret->frame.flags = GOHTTP2_F_SENT;
+	ret->frame.stream = (__u32)reg_in(m, l, GOHTTP2_LOOPY_HEADERS, 1, &away);
+	if (reg_in(m, l, GOHTTP2_LOOPY_HEADERS, 2, &away) & 0xff)
+		ret->frame.flags |= GOHTTP2_F_END_STREAM;
+	ret->fields = reg_in(m, l, GOHTTP2_LOOPY_HEADERS, 3, &away);
+	ret->frame.n_fields = capped(reg_in(m, l, GOHTTP2_LOOPY_HEADERS, 4, &away), 65535);
+	return !away;
+}
+
+/* Read again where it is used: the stack has no room for all at once. */
+static __always_inline struct gohttp2_who known_who(const struct gohttp2_layout *l, const struct task_struct *task)
+{
+	return (struct gohttp2_who){
+		.tgid = task->tgid,
+		.tid = task->pid,
+		.start_ns = l->start_ns,
+		.epoch = epoch_of(l),
+	};
+}
+
+/* The cache entry of these headers; NULL = none. @most: a constant. */
+static __always_inline const struct gohttp2_header_cache *
+find_again(union repeat *m, struct gohttp2_cpu *cpu, const struct gohttp2_layout *l, const struct task_struct *task,
+	   struct places *p, __u64 fields, __u32 most)
+{
+	const struct gohttp2_header_cache *a;
+	struct gohttp2_who who;
+	__u32 n = p->n;
+	__u64 print;
+
+	if (!n)
+		return NULL;
+	barrier_var(n);	/* the register that is checked is the one that is used */
+	if (n > most || read_user(m->hf, n * HF_BYTES, fields))
+		return NULL;
+	print = print_of(p, most);
+	a = again_in(cpu, print);
+	fetch(a, offsetof(struct gohttp2_header_cache, hf) + most * HF_BYTES);
+	fetch(a->data, most * 32);
+	barrier();
+	who = known_who(l, task);
+	return is_again(p, &who, a, print, most) ? a : NULL;
+}
+
+static __always_inline void send_answer(const struct gohttp2_who *who, const struct frame *f, struct sonde_ledger *l)
+{
+	struct sonde_plain_head *plain;
+	struct gohttp2_short_rec *q = plain_reserve(&plain, l);
+
 	if (!q) {
 		MISS(ring_answer);
+		return;
+	}
+	put_short(q, who, l, f, 0);
+	plain_submit(plain, l, q, sizeof(*q));
+}
+
+bool gohttp2_send_repeat(struct bpf_user_regs *regs, struct gohttp2_layout *layout, const struct task_struct *task,
+			 __u32 site, struct sonde_ledger *l)
+{
+	struct gohttp2_who who = known_who(layout, task);
+	struct repeated r = { .frame = { .what = GOHTTP2_WHAT_HEADERS } };
+	const struct gohttp2_header_cache *again;
+	struct gohttp2_cpu *cpu = my_cpu();
+	struct places p;
+	union repeat m;
+
+	if (!cpu || !who.epoch || !who.start_ns)
+		return false;
+	take_regs(&m.regs, regs);
+	if (site == GOHTTP2_SERVER_HEADERS ? !repeat_request(&m, cpu, layout, who.tgid, &r) :
+					     !repeat_response(&m, cpu, layout, &who, &r))
+		return false;
+	if (is_plain_response(r.frame.side, r.frame.flags)) {
+		r.frame.value = 200;
+		send_answer(&who, &r.frame, l);
 		return true;
 	}
-	head_of_short(q, s, l, t->words[2], 0);
-	q->stream = (__u32)arg(s, layout, GOHTTP2_LOOPY_HEADERS, 1);
-	q->value = 200;
-	q->what = GOHTTP2_WHAT_HEADERS;
-	q->side = GOHTTP2_SIDE_SERVER;
-	q->flags = GOHTTP2_F_SENT;
-	q->n_fields = (__u16)arg(s, layout, GOHTTP2_LOOPY_HEADERS, 4);
-	plain_submit(plain, l, q, sizeof(*q));
+	p.hf = m.hf;
+	p.conn = r.frame.conn;
+	p.n = r.frame.n_fields;
+	p.wanted = wanted_headers(r.frame.side, r.frame.flags);
+	p.lengths = wanted_lengths(p.wanted);
+	again = r.near ? find_again(&m, cpu, layout, task, &p, r.fields, REPEAT_HEADERS) :
+			 find_again(&m, cpu, layout, task, &p, r.fields, 2);
+	if (!again)
+		return false;
+	barrier();
+	who = known_who(layout, task);
+	send_again(NULL, &who, task, &r.frame, again, r.near, l);
 	return true;
 }

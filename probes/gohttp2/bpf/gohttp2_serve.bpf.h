@@ -31,7 +31,7 @@ struct {
 
 static __always_inline struct sonde_goroutine goroutine_of(const struct gohttp2_scratch *s, __u64 goid)
 {
-	return (struct sonde_goroutine){ .tgid = s->tgid, .start = (__u32)s->start_ns, .goid = goid };
+	return (struct sonde_goroutine){ .tgid = s->who.tgid, .start = (__u32)s->who.start_ns, .goid = goid };
 }
 
 /* The goroutine works for many calls. */
@@ -51,7 +51,7 @@ static __always_inline void is_shared(const struct gohttp2_scratch *s, __u64 goi
 static __noinline __u64 call_begins(const struct gohttp2_scratch *s, const struct sonde_ledger *l, __u64 conn,
 				    __u64 reader)
 {
-	const struct gohttp2_stream key = { .conn = conn, .tgid = s->tgid, .stream = s->rec.stream };
+	const struct gohttp2_stream key = { .conn = conn, .tgid = s->who.tgid, .stream = s->rec.stream };
 	struct gohttp2_serving v = { .reader = reader };
 
 	v.call = (__u64)(l->seq + 1) << 17 | (__u64)(sonde_instance & 31) << 12 | (bpf_get_smp_processor_id() & 4095);
@@ -64,11 +64,11 @@ static __noinline __u64 call_begins(const struct gohttp2_scratch *s, const struc
 static __noinline int handler_begins(const struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 conn,
 				     __u32 stream)
 {
-	const struct gohttp2_stream key = { .conn = conn, .tgid = s->tgid, .stream = stream };
+	const struct gohttp2_stream key = { .conn = conn, .tgid = s->who.tgid, .stream = stream };
 	struct gohttp2_serving *v = bpf_map_lookup_elem(&gohttp2_streams, &key);
-	struct sonde_goroutine who = goroutine_of(s, word_at(s->g, l->goid));
-	__u64 parent = word_at(s->g, l->parent_goid);
-	__u8 *mark = go_mark(s->tgid);
+	struct sonde_goroutine who = goroutine_of(s, word_at(s->regs.g, l->goid));
+	__u64 parent = word_at(s->regs.g, l->parent_goid);
+	__u8 *mark = go_mark(s->who.tgid);
 	struct sonde_go_call c = {};
 
 	if (!who.goid)
@@ -89,7 +89,7 @@ static __noinline int handler_begins(const struct gohttp2_scratch *s, const stru
 /* The current goroutine is done with its call. */
 static __always_inline void handler_ends(const struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {
-	struct sonde_goroutine who = goroutine_of(s, word_at(s->g, l->goid));
+	struct sonde_goroutine who = goroutine_of(s, word_at(s->regs.g, l->goid));
 
 	bpf_map_delete_elem(&sonde_go_handlers, &who);
 }
@@ -116,21 +116,21 @@ struct {
 
 static __always_inline struct gohttp2_request request_of(const struct gohttp2_scratch *s, __u64 fields)
 {
-	return (struct gohttp2_request){ .fields = fields, .tgid = s->tgid, .start = (__u32)s->start_ns };
+	return (struct gohttp2_request){ .fields = fields, .tgid = s->who.tgid, .start = (__u32)s->who.start_ns };
 }
 
 /* The current goroutine made the headers of a request. */
 static __noinline int request_made(const struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 fields)
 {
 	const struct gohttp2_request key = request_of(s, fields);
-	struct sonde_goroutine who = goroutine_of(s, word_at(s->g, l->goid));
+	struct sonde_goroutine who = goroutine_of(s, word_at(s->regs.g, l->goid));
 	struct gohttp2_caller c = {};
 	struct sonde_ident id = {};
 
 	if (!fields)	/* failed */
 		return 0;
 	if (who.goid)
-		go_call(&id, &who, word_at(s->g, l->parent_goid), true);
+		go_call(&id, &who, word_at(s->regs.g, l->parent_goid), true);
 	c.call = id.call;
 	c.how = id.call_how;
 	if (c.call)
@@ -157,7 +157,7 @@ static __noinline int request_written(struct gohttp2_scratch *s, __u64 fields)
 /* A server put the stream away. */
 static __always_inline void stream_ends(const struct gohttp2_scratch *s, __u64 conn, __u32 stream)
 {
-	const struct gohttp2_stream key = { .conn = conn, .tgid = s->tgid, .stream = stream };
+	const struct gohttp2_stream key = { .conn = conn, .tgid = s->who.tgid, .stream = stream };
 	struct gohttp2_serving *v = bpf_map_lookup_elem(&gohttp2_streams, &key);
 	struct sonde_goroutine who;
 

@@ -66,18 +66,26 @@ struct gohttp2_groups {			/* of a map, still to be read */
 	__u64 old, half;		/* second row of groups, groups after its first */
 };
 
-struct gohttp2_scratch {
-	__u64 regs[GOHTTP2_REGS]; /* integer arguments, in their order */
+struct gohttp2_regs {
+	__u64 arg[GOHTTP2_REGS]; /* integer arguments, in their order */
 	__u64 sp, g;
+};
+
+struct gohttp2_who {
+	__u32 tgid, tid;
+	__u64 start_ns;		/* of the process */
+	__u64 epoch;		/* of the string cache (gohttp2_string_cache.bpf.h); 0 = do not cache */
+};
+
+struct gohttp2_scratch {
+	struct gohttp2_regs regs;
+	struct gohttp2_who who;
 	struct gohttp2_string fields;	/* headers of this frame; ptr 0: already in hf */
 	__u64 lengths;			/* bit n: names of n bytes are selected */
 	__u32 wanted;			/* bit n: enum gohttp2_header n is selected */
-	__u32 tgid, tid;
-	__u64 start_ns;			/* of the process */
 	__u64 conn, conn_type, conn_itab; /* being unwrapped: object, dynamic type, itab or 0 */
 	__u64 caller;			/* call that the goroutine of a client's request serves; 0 = none */
 	__u32 caller_how, pad;		/* SONDE_HOW_* */
-	__u64 epoch;			/* of the string cache (gohttp2_string_cache.bpf.h); 0 = do not cache */
 	__u8 frame[FRAME_BYTES], span[SPAN_BYTES], sock[SOCK_BYTES];
 	__u8 group[328]; /* of a map */
 	struct gohttp2_groups groups;
@@ -276,19 +284,19 @@ static __always_inline __u32 bytes_of_pieces(__u64 at, __u64 n)
 
 #define RESTART_FLAGS 0x41	/* CF | ZF: jbe is taken */
 
-static __always_inline void take_regs(struct gohttp2_scratch *s, const struct bpf_user_regs *r)
+static __always_inline void take_regs(struct gohttp2_regs *to, const struct bpf_user_regs *r)
 {
-	s->regs[0] = r->ax;
-	s->regs[1] = r->bx;
-	s->regs[2] = r->cx;
-	s->regs[3] = r->di;
-	s->regs[4] = r->si;
-	s->regs[5] = r->r8;
-	s->regs[6] = r->r9;
-	s->regs[7] = r->r10;
-	s->regs[8] = r->r11;
-	s->sp = r->sp;
-	s->g = r->r14;
+	to->arg[0] = r->ax;
+	to->arg[1] = r->bx;
+	to->arg[2] = r->cx;
+	to->arg[3] = r->di;
+	to->arg[4] = r->si;
+	to->arg[5] = r->r8;
+	to->arg[6] = r->r9;
+	to->arg[7] = r->r10;
+	to->arg[8] = r->r11;
+	to->sp = r->sp;
+	to->g = r->r14;
 }
 
 static __always_inline bool restarts(const struct bpf_user_regs *r)
@@ -301,13 +309,13 @@ static __always_inline bool restarts(const struct bpf_user_regs *r)
 #define PSTATE_C (1ull << 29)
 #define PSTATE_Z (1ull << 30)
 
-static __always_inline void take_regs(struct gohttp2_scratch *s, const struct bpf_user_regs *r)
+static __always_inline void take_regs(struct gohttp2_regs *to, const struct bpf_user_regs *r)
 {
 #pragma unroll
 	for (int i = 0; i < GOHTTP2_REGS; i++)
-		s->regs[i] = r->regs[i];
-	s->sp = r->sp;
-	s->g = r->regs[28];
+		to->arg[i] = r->regs[i];
+	to->sp = r->sp;
+	to->g = r->regs[28];
 }
 
 static __always_inline bool restarts(const struct bpf_user_regs *r)
@@ -325,8 +333,8 @@ static __always_inline bool is_too_early(const struct bpf_user_regs *regs, const
 }
 
 /* Argument @i at @site; 0 if the program has none. The upper bytes of narrow arguments are garbage. */
-static __always_inline __u64 arg(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
-				 enum gohttp2_site site, __u32 i)
+static __always_inline __u64 arg_in(const struct gohttp2_regs *r, const struct gohttp2_layout *l,
+				    enum gohttp2_site site, __u32 i)
 {
 	__u64 at = site;
 	__u64 v = 0;
@@ -339,10 +347,16 @@ static __always_inline __u64 arg(const struct gohttp2_scratch *s, const struct g
 	if (where == GOHTTP2_ARG_NONE)
 		return 0;
 	if (!(where & GOHTTP2_ARG_STACK))
-		return s->regs[where & (GOHTTP2_REGS - 1)];
-	if (read_user(&v, sizeof(v), s->sp + (where & ~GOHTTP2_ARG_STACK & 0xff) * 4))
+		return r->arg[where & (GOHTTP2_REGS - 1)];
+	if (read_user(&v, sizeof(v), r->sp + (where & ~GOHTTP2_ARG_STACK & 0xff) * 4))
 		MISS(args);
 	return v;
+}
+
+static __always_inline __u64 arg(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,
+				 enum gohttp2_site site, __u32 i)
+{
+	return arg_in(&s->regs, l, site, i);
 }
 
 #endif

@@ -10,55 +10,34 @@
 #ifndef GOHTTP2_STRING_CACHE_BPF_H
 #define GOHTTP2_STRING_CACHE_BPF_H
 
-#include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
+#include "probes/gohttp2/bpf/gohttp2_cpu.bpf.h"
 
-#define TEXT_BYTES 128		/* of a cached value; a power of two */
-#define TEXT_SLOTS 128		/* a power of two */
 #define TEXT_OF_LOOPY (~0u)	/* in place of a length: words of a loopyWriter */
 
-struct gohttp2_text {
-	__u64 addr, epoch;	/* address in the program, GC epoch */
-	__u32 tgid, len;
-	__u64 words[TEXT_BYTES / 8];
-};
-
-/* One map element holds all slots: its look-up always touches the same cache lines. */
-struct gohttp2_string_cache {
-	struct gohttp2_text slot[TEXT_SLOTS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gohttp2_string_cache);
-} gohttp2_string_cache UNIT_SHARED SEC(".maps");
-
-/* Memory of the process is not reused while the epoch stays the same. 0 = unknown. */
+/* Memory of the process is not reused while the epoch stays the same. 0 = unknown. Preemption must be off. */
 static __always_inline __u64 epoch_of(const struct gohttp2_layout *l)
 {
-	return bpf_preempt_disable && l->collected ? (__u64)l->born << 32 | l->collected : 0;
+	return l->collected ? (__u64)l->born << 32 | l->collected : 0;
 }
 
 static __always_inline struct gohttp2_text *text_at(__u64 addr)
 {
-	__u32 zero = 0;
-	struct gohttp2_string_cache *all = bpf_map_lookup_elem(&gohttp2_string_cache, &zero);
+	struct gohttp2_cpu *cpu = my_cpu();
 
-	return all ? &all->slot[slot_of(addr) & (TEXT_SLOTS - 1)] : NULL;
+	return cpu ? &cpu->text[slot_of(addr) & (TEXT_SLOTS - 1)] : NULL;
 }
 
-static __always_inline bool is_text(const struct gohttp2_text *t, const struct gohttp2_scratch *s, __u64 addr,
+static __always_inline bool is_text(const struct gohttp2_text *t, const struct gohttp2_who *who, __u64 addr,
 				    __u32 len)
 {
-	return t->addr == addr && t->len == len && t->epoch == s->epoch && t->tgid == s->tgid;
+	return t->addr == addr && t->len == len && t->epoch == who->epoch && t->tgid == who->tgid;
 }
 
 static __always_inline void name_text(struct gohttp2_text *t, const struct gohttp2_scratch *s, __u64 addr, __u32 len)
 {
 	t->addr = addr;
-	t->epoch = s->epoch;
-	t->tgid = s->tgid;
+	t->epoch = s->who.epoch;
+	t->tgid = s->who.tgid;
 	t->len = len;
 }
 
@@ -70,7 +49,7 @@ static __always_inline bool copy_text(struct gohttp2_scratch *s, __u32 off, __u6
 
 	if (!t)
 		return false;
-	if (!is_text(t, s, addr, len)) {
+	if (!is_text(t, &s->who, addr, len)) {
 		take = len;
 		barrier_var(take); /* verifiers before 6.2 lose bounds of spilled registers */
 		t->epoch = 0;
