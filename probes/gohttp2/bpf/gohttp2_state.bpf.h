@@ -167,6 +167,12 @@ static __always_inline struct gohttp2_layout *layout_at(__u32 tgid, __u64 cookie
 	return bpf_map_lookup_elem(&gohttp2_layouts, &key);
 }
 
+/* A function of its own: callers have little stack. */
+static __noinline bool is_selected_by_name(void)
+{
+	return select_comm_and_cgroup();
+}
+
 /* Is the process selected? The pid set never changes, so each layout asks once. */
 static __always_inline bool is_selected(struct gohttp2_layout *l, __u32 tgid)
 {
@@ -174,7 +180,7 @@ static __always_inline bool is_selected(struct gohttp2_layout *l, __u32 tgid)
 		l->selected = select_pid(tgid) ? GOHTTP2_SELECTED_YES : GOHTTP2_SELECTED_NO;
 	if (l->selected != GOHTTP2_SELECTED_YES || is_excluded(tgid))
 		return false;
-	return select_comm_and_cgroup() && select_tree(tgid);
+	return (!(sonde_select_comms || sonde_select_cgroups) || is_selected_by_name()) && select_tree(tgid);
 }
 
 /* Start time of the process, read once per layout. */
