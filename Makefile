@@ -16,8 +16,7 @@ all: configure ## install what building needs (as root), then build everything, 
 	@tools/build.sh $(B) all
 run: configure ## set up, build, then show this host's packets and drops live until ^C (ARGS="...")
 	@tools/build.sh $(B) sonde
-	@echo "running: $(B)/sonde monitor $(ARGS)"
-	@exec $(B)/sonde monitor $(ARGS)
+	@echo "running: $(B)/sonde monitor $(ARGS)"; exec $(B)/sonde monitor $(ARGS)
 
 check: test-setup configure ## set up, build, run every test layer; last line: N passed, N failed, N skipped
 	@$(CHECK) --make --kernels='5.10 6.1 6.12' lint unit golden docs ui fuzz compilers vm replay e2e truth
@@ -57,6 +56,8 @@ fuzz: test-setup ## fuzz every parser, S=100 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
 fleet: test-setup all ## hosts in one ClickHouse: doc/FLEET.md, kills of server and sonde (a minute)
 	@export SONDE=$(abspath $(B))/sonde; $(PYTHON) -m pytest -q tests/fleet && $(PYTHON) tests/fleet/run
+fleet-newest: test-setup all ## nightly: replays through the newest ClickHouse that npm has (chdb 3.4: 26.7), 550 MB
+	@PYTHON=$(PYTHON) tests/fleet/newest $(abspath $(B))
 bench: test-setup all ## ratios against installed peers, in one run
 	@tools/setup.sh bench && $(PYTHON) tests/bench/run --build $(B)
 asan: test-setup ## unit and golden tests under address and undefined sanitizers

@@ -13,6 +13,8 @@ import urllib.parse
 import urllib.request
 
 READY_S = 30
+NEWEST = os.environ.get("SONDE_CHDB")   # folder of npm's chdb, in place of Debian's server (make fleet-newest)
+SHIM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fleet", "chdb.js")
 
 CONFIG = """<yandex>
  <logger><level>warning</level><log>{folder}/server.log</log><errorlog>{folder}/errors.log</errorlog></logger>
@@ -47,6 +49,13 @@ class Server:
         self.start()
 
     @property
+    def command(self):
+        if NEWEST:
+            return ["env", f"NODE_PATH={NEWEST}/node_modules", "node", SHIM, self.folder, self.address,
+                    str(self.http)]
+        return ["clickhouse-server", "--config-file", f"{self.folder}/config.xml"]
+
+    @property
     def base(self):
         return f"{self.address}:{self.http}"
 
@@ -55,8 +64,7 @@ class Server:
 
     def start(self):
         with open(f"{self.folder}/out", "ab") as out:
-            self.child = subprocess.Popen([*self.inside, "clickhouse-server", "--config-file",
-                                           f"{self.folder}/config.xml"], stdout=out, stderr=out,
+            self.child = subprocess.Popen([*self.inside, *self.command], stdout=out, stderr=out,
                                           start_new_session=True, cwd=self.folder)
         end = time.monotonic() + READY_S
         while True:
