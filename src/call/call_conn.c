@@ -85,8 +85,7 @@ void call_conn_free(struct call_conn *c)
 	if (!c)
 		return;
 	pool = c->queue.pool;
-	while (c->queue.n)
-		call_pool_put(pool, c->queue.calls[--c->queue.n]);
+	call_queue_fini(&c->queue);
 	leave_protocol(c);
 	call_pool_give(pool, sizeof(*c));
 	free(c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "call/call_queue.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -74,6 +75,27 @@ static uint32_t place_of(const struct call_queue *q, const struct call *c)
 	return i;
 }
 
+/* Most connections have one or two outstanding calls. */
+static bool make_room(struct call_queue *q)
+{
+	uint32_t room = q->room ? q->room * 2 : 2;
+	size_t more = (room - q->room) * sizeof(q->calls[0]);
+	struct call **calls;
+
+	if (q->n < q->room)
+		return true;
+	if (!call_pool_take(q->pool, more))
+		return false;
+	calls = realloc(q->calls, room * sizeof(q->calls[0]));
+	if (!calls) {
+		call_pool_give(q->pool, more);
+		return false;
+	}
+	q->calls = calls;
+	q->room = room;
+	return true;
+}
+
 static struct call *open_call(struct call_io *io, bool begins)
 {
 	struct call_queue *q = io->queue;
@@ -81,7 +103,7 @@ static struct call *open_call(struct call_io *io, bool begins)
 
 	if (q->n == CALL_QUEUE_MAX)
 		leave(q, 0, CALL_END_EVICTED);
-	c = call_pool_get(q->pool, q->protocol->kind);
+	c = make_room(q) ? call_pool_get(q->pool, q->protocol->kind) : NULL;
 	if (!c)
 		return NULL;
 	c->id = ++q->count;
@@ -191,6 +213,16 @@ void call_queue_orphan(struct call_io *io)
 void call_queue_confirm(struct call_io *io)
 {
 	io->queue->confirmed = true;
+}
+
+void call_queue_fini(struct call_queue *q)
+{
+	while (q->n)
+		call_pool_put(q->pool, q->calls[--q->n]);
+	call_pool_give(q->pool, q->room * sizeof(q->calls[0]));
+	free(q->calls);
+	q->calls = NULL;
+	q->room = 0;
 }
 
 void call_queue_flush(struct call_queue *q, enum call_end end)

@@ -22,8 +22,8 @@ struct call_queue {
 	struct call_pool *pool;
 	struct call_conn *conn;
 	const struct call_protocol *protocol;	/* NULL = none yet */
-	struct call *calls[CALL_QUEUE_MAX];	/* owned, oldest first */
-	uint32_t n;
+	struct call **calls;	/* owned as they are, oldest first */
+	uint32_t n, room;	/* of calls; room: allocated */
 	uint32_t most;		/* outstanding at once so far */
 	uint64_t count;		/* calls opened so far */
 	bool confirmed;		/* request and response were parsed */
@@ -63,6 +63,9 @@ void call_queue_orphan(struct call_io *io);
 void call_queue_confirm(struct call_io *io);
 
 /* ---- for the driver ---- */
+
+/* Returns calls and memory to the pool. */
+void call_queue_fini(struct call_queue *q);
 
 /*
  * Ends all calls. CALL_END_LOST: requests or responses were not seen since; what that leaves unknown marks calls as
