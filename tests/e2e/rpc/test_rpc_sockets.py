@@ -175,6 +175,35 @@ def test_pipelined_calls_are_whole_or_cut(sonde, server):
     assert len([ev for ev in seen if ev.get("incomplete")]) < N
 
 
+def test_latency_is_between_the_clocks_of_both_programs(sonde):
+    """It spans what the server took between its own calls, and is within what the client took around its own."""
+    request, answer, inside, outside = b"GET /5 HTTP/1.1\r\nHost: here\r\n\r\n", Server._answer("/5"), [], []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]))
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            for pause in [0.0, 0.002, 0.02] * 10:
+                before = time.monotonic_ns()
+                client.sendall(request)
+                sent = time.monotonic_ns()
+                assert conn.recv(1000) == request
+                read = time.monotonic_ns()
+                time.sleep(pause)
+                answering = time.monotonic_ns()
+                conn.sendall(answer)
+                answered = time.monotonic_ns()
+                assert client.recv(1000) == answer
+                end = time.monotonic_ns()
+                inside.append({"server": answering - read, "client": answered - sent})
+                outside.append({"server": answered - sent, "client": end - before})
+            wait_for(child, {os.getpid()}, 2 * len(inside))
+    child.finish()
+    for side in ("server", "client"):
+        seen = [ev["latency"] for ev in calls_of(child, {os.getpid()}) if ev["side"] == side]
+        assert len(seen) == len(inside)
+        assert all(least[side] <= took <= most[side] for least, took, most in zip(inside, seen, outside)), (
+            side, list(zip(inside, seen, outside)))
+
+
 def test_time_in_the_queue(sonde):
     """Between the clock's times around the arrival and around the read."""
     def pending():
