@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/compat.bpf.h"
 #include "bpf/conntrack.bpf.h"
 #include "sonde/owner_wire.h"
 
@@ -162,7 +163,7 @@ struct sk_buff___nfct {
 
 /*
  * Connection tracking's entry of a packet, with the bits. @skb: a struct sk_buff, or the context of a tc program,
- * which has the same address; only probe reads are made. 0 = not tracked, or not yet.
+ * which has the same address. 0 = not tracked, or not yet.
  */
 static __always_inline unsigned long flow_nfct(const void *skb)
 {
@@ -170,7 +171,13 @@ static __always_inline unsigned long flow_nfct(const void *skb)
 
 	if (!bpf_core_field_exists(struct sk_buff___nfct, _nfct))
 		return 0;
-	bpf_probe_read_kernel(&nfct, sizeof(nfct), skb + bpf_core_field_offset(struct sk_buff___nfct, _nfct));
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		const struct sk_buff___nfct *typed = bpf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff));
+
+		nfct = typed->_nfct;
+	} else {
+		bpf_probe_read_kernel(&nfct, sizeof(nfct), skb + bpf_core_field_offset(struct sk_buff___nfct, _nfct));
+	}
 	return nfct & ~NFCT_BITS ? nfct : 0;
 }
 

@@ -254,6 +254,56 @@ def test_ends_behind_nat(routed, traces):
     assert any(ends_of(ev)[0][1] == "conntrack" for ev in uplink)
 
 
+ORIGIN_RULES = NAT_RULES + """
+table ip late {{
+ chain post {{ type filter hook postrouting priority 200; udp dport 7009 drop; }}
+}}
+"""
+
+
+def test_translated_packets_show_the_tuple_of_their_sender(routed, sonde):
+    """DNAT and masquerade with random ports: packets behind it show both tuples, also one that is dropped there."""
+    routed.router.nft(ORIGIN_RULES.format(server=routed.right.b_ip, out=routed.right.a_dev))
+    server = routed.server.python_popen("import socket\ns = socket.create_server(('', 7000))\n"
+                                        "print('ready', flush=True)\nc, peer = s.accept()\n"
+                                        "print(peer[1], flush=True)\nwhile c.recv(9): c.send(b'x')\n")
+    server.stdout.readline()
+    running = sonde("monitor", "--json", "--netns", routed.router.name, "port 7000 or port 8080 or port 7009")
+    ports = routed.client.python(f"""
+import socket
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.sendto(b"x", ("{routed.right.b_ip}", 7009))
+c = socket.create_connection(("{routed.left.b_ip}", 8080))
+for _ in range(3):
+    c.send(b"?")
+    assert c.recv(1)
+print(c.getsockname()[1], u.getsockname()[1])
+""").stdout.split()
+    client, sender = ((routed.left.a_ip, int(port)) for port in ports)
+    front, back = (routed.left.b_ip, 8080), (routed.right.b_ip, 7000)
+    masked = (routed.right.a_ip, int(server.stdout.readline()))
+    running.wait_for(lambda ev: ev["type"] == "net.drop")
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "FIN" in ev.get("flags", []), count=4)
+    places = {(routed.left.b_dev, "in"): (client, front, None),
+              (routed.left.b_dev, "out"): (front, client, (back, masked)),
+              (routed.right.a_dev, "in"): (back, masked, None),
+              (routed.right.a_dev, "out"): (masked, back, (client, front))}
+    seen = set()
+    for ev in running.finish():
+        if ev["type"] not in ("net.trace", "net.drop"):
+            continue
+        conn, origin = ev["conn"], None
+        if "orig_ip" in ev:
+            origin = (ev["orig_ip"], ev["orig_sport"]), (ev["orig_dip"], ev["orig_dport"])
+        ends = (conn["src"], conn["sport"]), (conn["dst"], conn["dport"])
+        if ev["type"] == "net.drop":
+            assert ends[0][0] == routed.right.a_ip and origin == (sender, (routed.right.b_ip, 7009)), ev
+        elif conn["proto"] == "tcp":
+            assert (*ends, origin) == places[ev["iface"], ev["dir"]], ev
+            seen.add((ev["iface"], ev["dir"]))
+    assert seen == set(places)
+
+
 def test_packets_before_accept_get_the_worker(link, traces):
     """First data is older than accept(): its event waits for the user of the connection."""
     server = link.b.python_popen(PREFORK)

@@ -142,6 +142,9 @@ __noinline int drop_ends(__u64 addr, __u64 rx_cookie)
 	if (!s)
 		return 0;
 	is_ip = scratch_tuples(s->skb.link, s->skb.netns);
+	s->origin.family = 0;
+	if (is_ip)
+		find_origin(s, skb);
 	by_socket = sender_by_socket(&sender, BPF_CORE_READ(skb, sk), s->skb.netns);
 	if ((!end_set(&receiver, rx_cookie, SONDE_HOW_STORAGE, false) || !receiver.known) && is_ip) {
 		if (!s->skb.netns)
@@ -149,7 +152,7 @@ __noinline int drop_ends(__u64 addr, __u64 rx_cookie)
 		else
 			receiver_by_tuple(&receiver, s, skb_is_local(skb, bpf_ntohs(BPF_CORE_READ(skb, protocol))) ||
 						       skb_is_for_device(&s->skb, &s->sent));
-		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s, skb))
+		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s))
 			sender_by_tuple(&sender, s);
 	}
 	ends_order(&ends, &sender, &receiver, by_socket && receiver.how != SONDE_HOW_STORAGE);
@@ -195,8 +198,9 @@ static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, 
 	r->cap_len = got < snap ? got : snap;
 }
 
-static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_rec *r)
+static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_scratch *s)
 {
+	struct net_rec *r = &s->rec;
 	__u32 depth = net_stack_depth, len = r->cap_len;
 	long n;
 
@@ -212,6 +216,7 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 	}
 	if (len > net_snap_limit + 8 + depth * 8)
 		goto lost;
+	len = rec_add_origin(s, len);
 	r->hdr.len = sizeof(*r) + len;
 	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
 	return;
@@ -301,7 +306,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
 	fill_rec(r, skb, k, full_reason);
-	emit(ctx, l, r);
+	emit(ctx, l, s);
 }
 
 static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,

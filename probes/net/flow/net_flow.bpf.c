@@ -102,8 +102,10 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 		receiver_of_group(skb, s, &receiver);
 	}
 	if (!receiver.known || receiver.foreign) {
-		if (!end_by_socket(skb, &sender, &receiver, way) &&
-		    !(way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT && sender_by_translation(&sender, s, skb)))
+		s->origin.family = 0;
+		if (way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT)
+			find_origin(s, skb);
+		if (!end_by_socket(skb, &sender, &receiver, way) && !sender_by_translation(&sender, s))
 			sender_by_tuple(&sender, s);
 		if (!sender.known && !receiver.known)
 			receiver_by_tuple(&receiver, s, false);

@@ -61,7 +61,7 @@ struct net_scratch {
 	__u64 busy; /* a program that interrupts another on this CPU must not use the rest */
 	struct net_skb skb;
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
-	struct sonde_tuple origin;	   /* sent, before connection tracking translated it */
+	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
 	struct net_end_kept owner, peer; /* ends_keep() */
 	__u64 end;
@@ -73,7 +73,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX);
+	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX +
+			   sizeof(struct sonde_tuple));
 } net_scratch SEC(".maps");
 
 struct {
@@ -535,13 +536,31 @@ static __always_inline void sender_by_tuple(struct net_end *e, const struct net_
 		end_remote(e, &s->sent, SONDE_HOW_TUPLE);
 }
 
+static __always_inline bool tuple_has_ends_of(const struct sonde_tuple *t, const struct sonde_tuple *other)
+{
+	const __u32 *a = (const __u32 *)t->laddr, *b = (const __u32 *)other->laddr;
+	__u32 differ = (t->lport ^ other->lport) | (t->rport ^ other->rport);
+
+#pragma unroll
+	for (int i = 0; i < 8; i++)	/* laddr, raddr */
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+/* Fills s->origin. A packet on its way to its translation has the same tuple still. @skb: as in flow_nfct(). */
+static __always_inline void find_origin(struct net_scratch *s, const void *skb)
+{
+	if (s->is_error || !flow_translated(skb, &s->sent, &s->origin) || tuple_has_ends_of(&s->origin, &s->sent))
+		s->origin.family = 0;
+}
+
 /*
  * The sender of a forwarded packet that connection tracking translated, by the tuple it came with; the translated one
- * leads to it from now on. @skb: as in flow_nfct().
+ * leads to it from now on.
  */
-static __always_inline bool sender_by_translation(struct net_end *e, struct net_scratch *s, const void *skb)
+static __always_inline bool sender_by_translation(struct net_end *e, struct net_scratch *s)
 {
-	if (s->is_error || !flow_translated(skb, &s->sent, &s->origin))
+	if (!s->origin.family)
 		return false;
 	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK) && !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK))
 		return false;
@@ -653,10 +672,20 @@ static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledg
 	r->id.flags = o && o->changes > 1 ? SONDE_ID_F_SHARED_OWNER : 0;
 	r->owner_end = o ? ends->end : NET_END_UNKNOWN;
 	r->owner_foreign = o && e->foreign;
+	r->translated = false;
 	rec_set_peer(&r->peer, &ends->peer);
 }
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+/* Appends s->origin behind @len bytes of the record's data. Returns the new length; @len is checked. */
+static __always_inline __u32 rec_add_origin(struct net_scratch *s, __u32 len)
+{
+	if (!s->origin.family)
+		return len;
+	len = (len + 7) & ~7u;
+	__builtin_memcpy(s->rec.data + len, &s->origin, sizeof(s->origin));
+	s->rec.translated = true;
+	return len + sizeof(s->origin);
+}
 
 /*
  * Reads from the task struct: packet programs have the helpers for ids and name only since 6.10, and this helper
