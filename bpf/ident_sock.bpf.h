@@ -107,6 +107,7 @@ static __always_inline __u32 owner_use(__u64 cookie, struct task_struct *task, b
 	o.by = SONDE_OWNER_USER;
 	*ret_new = !have || have->tgid != o.tgid || have->start_ns != o.start_ns || have->cookie != cookie;
 	o.changes = have && have->cookie == cookie ? have->changes : 0;
+	o.ended = have && have->ended;
 	if (*ret_new)
 		o.changes++;
 	if (have && !*ret_new) {

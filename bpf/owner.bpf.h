@@ -56,6 +56,15 @@ static __always_inline void owner_set_by(__u64 cookie, struct task_struct *task,
 	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
 }
 
+/* The socket is closed. Late packets of it still belong to the process. */
+static __always_inline void owner_end(__u64 cookie)
+{
+	struct sonde_owner *have = owner_by_cookie(cookie);
+
+	if (have)
+		have->ended = true;
+}
+
 static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
 {
 	owner_set_by(cookie, task, SONDE_OWNER_MAKER);

@@ -27,7 +27,8 @@ struct sonde_owner {
 	__u64 image;		/* of the process, at its last use; 0 = unknown */
 	__u32 changes;		/* of process, since the socket exists */
 	__u8 by;		/* SONDE_OWNER_* */
-	__u8 pad[3];
+	__u8 ended;		/* the socket is closed: the next one with its addresses is another */
+	__u8 pad[2];
 };
 
 struct sonde_tuple {

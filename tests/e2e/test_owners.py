@@ -440,6 +440,78 @@ for family, to in ((socket.AF_INET, "{link.b_ip}"), (socket.AF_INET6, "{link.b_i
     assert receivers == {link.b_ip: None, link.b_ip6: pid}
 
 
+FORKING_TWICE = """
+import os, socket
+s = socket.create_server(("", 5208))
+print(os.getpid(), flush=True)
+for _ in range(2):
+    c, _ = s.accept()
+    if os.fork() == 0:
+        c.recv(100)
+        print(os.getpid(), flush=True)
+        c.send(b"x")
+        try:
+            c.recv(1)
+        except ConnectionResetError:
+            os._exit(0)
+    c.close()
+    os.wait()
+"""
+SAME_PORT_TWICE = """
+import socket, struct
+for _ in range(2):
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.bind(("", 5209))
+    c.connect(("{ip}", 5208))
+    c.send(b"x")
+    assert c.recv(1)
+    c.close()   # resets the connection: the port is free at once
+"""
+
+
+def test_a_connection_from_a_port_that_came_again(link, traces):
+    """The same four numbers as a connection before, whose process has ended: a SYN goes to the listener."""
+    server = link.b.python_popen(FORKING_TWICE)
+    master = int(server.stdout.readline())
+    running = traces("--netns", link.b.name, "tcp port 5208")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    children = [int(server.stdout.readline()) for _ in range(2)]
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "RST" in ev["flags"], count=2)
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
+    here = [(ev["flags"], ends_of(ev)[1 if ev["dir"] == "in" else 0]) for ev in packets]
+    assert [who for flags, who in here if "SYN" in flags] == [(master, "listener")] * 4
+    assert [pid for flags, (pid, _) in here if "PSH" in flags] == [pid for pid in children for _ in range(2)]
+
+
+def test_the_flow_of_a_port_that_came_again(link, sonde):
+    server = link.b.python_popen(FORKING_TWICE)
+    server.stdout.readline()
+    running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    children = [int(server.stdout.readline()) for _ in range(2)]
+    ends = running.wait_for(lambda ev: ev["type"] == "net.flow" and ev["event"] == "closed", count=4)
+    assert [pid_of(ev) for ev in ends] == [pid for pid in children for _ in range(2)]
+    running.finish()
+
+
+def test_a_datagram_to_a_port_that_has_a_new_process(link, traces):
+    """The process before answered the same client; the new one only listens."""
+    running = traces("--netns", link.b.name, "udp port 5210")
+    pids = []
+    for answer in "s.sendto(b'x', peer)", "pass":
+        server = link.b.python_popen("import os, socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                     "s.bind(('', 5210))\nprint(os.getpid(), flush=True)\n"
+                                     f"_, peer = s.recvfrom(9)\n{answer}\n")
+        pids.append(int(server.stdout.readline()))
+        link.a.python("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', 5211))\n"
+                      f"s.sendto(b'?', ('{link.b_ip}', 5210))\n" + ("" if answer == "pass" else "s.recv(1)\n"))
+        server.wait()
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and ev["dir"] == "in", count=2)
+    asked = [ev for ev in running.finish() if ev["type"] == "net.trace" and ev["dir"] == "in"]
+    assert [ends_of(ev)[1] for ev in asked] == [(pid, "lookup") for pid in pids]
+
+
 ONE_LINE_EACH = """
 import socket
 s = socket.create_server(("127.0.0.1", 5206), backlog=128)

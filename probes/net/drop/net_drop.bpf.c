@@ -105,7 +105,9 @@ static __always_inline void receiver_by_reader(struct net_scratch *s, struct net
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
-	if (!s->received.netns || !(end_exact(e, &s->received, SONDE_HOW_TUPLE) || end_bound(e, &s->received, true)))
+	if (!s->received.netns)
+		return;
+	if (!end_exact(e, &s->received, SONDE_HOW_TUPLE, false) && !end_bound(e, &s->received, true))
 		return;
 	if (!e->proc || e->proc->tgid != bpf_get_current_pid_tgid() >> 32)
 		*e = (struct net_end){};

@@ -22,7 +22,6 @@
 #define QUERIES_MAX 3	/* later queries would not succeed either */
 #define SLOT_AFTER 8	/* packets: most flows are shorter and never get a slot */
 #define TCP_FIN 1
-#define TCP_SYN 2
 #define TCP_RST 4
 #define TCP_ACK 16
 #define TCP_ECN 0xc0
@@ -117,10 +116,12 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_entry *f, struct net_scratch *s,
 				       __u8 way)
 {
+	const __u8 flags = f->forward.tcp_flags | f->back.tcp_flags;
 	struct net_ends ends;
 	struct sonde_owner *o;
 
 	s->is_error = false;
+	s->begins = flags & TCP_SYN && !(flags & (TCP_FIN | TCP_RST));
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
 	find_ends(skb, f, s, way, &ends);

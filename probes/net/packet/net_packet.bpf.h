@@ -63,6 +63,7 @@ struct net_scratch {
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
 	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
+	__u64 begins;		/* a TCP handshake: closed sockets have no part in the connection */
 	struct net_end_kept owner, peer; /* ends_keep() */
 	__u64 end;
 	__u64 addr;		/* address_number() */
@@ -172,6 +173,8 @@ static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
 #define NET_P_IPV6 0x86dd
 #define NET_P_8021Q 0x8100
 #define NET_P_8021AD 0x88a8
+
+#define TCP_SYN 2	/* byte 13 of the header */
 
 /* Types, RFC 792 and RFC 4443. */
 enum {
@@ -332,19 +335,23 @@ static __always_inline void tuple_to_query(struct bpf_sock_tuple *to, const stru
 	}
 }
 
+struct net_head {
+	bool turned;	/* an ICMP error, with the tuple of the packet it reports on: it belongs to its recipient */
+	bool syn;
+};
+
 /*
  * The 5-tuple of the packet whose first bytes are @head (zeroed behind the captured part): source as local,
- * destination as remote. An ICMP error has the tuple of the packet it reports on and sets *ret_turned: it belongs to
- * its recipient. False if the packet is not IP, or if it has neither ports nor an identifier.
+ * destination as remote. False if the packet is not IP, or if it has neither ports nor an identifier.
  */
 static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t,
-				       bool *ret_turned)
+				       struct net_head *ret)
 {
 	__u16 proto = 0;
 	__u32 off = head_l3(head, link, &proto);
 	__u8 type;
 
-	*ret_turned = false;
+	*ret = (struct net_head){};
 	__builtin_memset(t, 0, sizeof(*t));
 	t->netns = netns;
 	if (off > 22)
@@ -352,6 +359,7 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	off = proto == NET_P_IP ? tuple_v4(t, head, off) : tuple_v6(t, head, off);
 	if (t->proto != IPPROTO_ICMP && t->proto != IPPROTO_ICMPV6) {
 		set_ports(t, head, off);
+		ret->syn = t->proto == IPPROTO_TCP && off <= NET_HEAD_BYTES - 14 && head_u8(head, off + 13) & TCP_SYN;
 		return true;
 	}
 	if (off > NET_HEAD_BYTES - 8)
@@ -365,21 +373,22 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 		return false;
 	off = proto == NET_P_IP ? tuple_v4(t, head, off + 8) : tuple_v6(t, head, off + 8);
 	set_ports(t, head, off);
-	*ret_turned = true;
+	ret->turned = true;
 	return true;
 }
 
 /* Fills both tuples of the scratch from the packet in its record. */
 static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
-	bool turned;
+	struct net_head head;
 
-	s->is_error = false;
-	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
+	s->is_error = s->begins = false;
+	if (!head_tuple(s->rec.data, link, netns, &s->sent, &head))
 		return false;
 	tuple_turn(&s->received, &s->sent);
-	s->is_error = turned;
-	if (turned) {
+	s->is_error = head.turned;
+	s->begins = head.syn;
+	if (head.turned) {
 		struct sonde_tuple t = s->sent;
 
 		s->sent = s->received;
@@ -406,6 +415,7 @@ struct net_end {
 	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
 	__u8 foreign;			/* the socket is in another namespace than the packet */
 	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
+	__u8 ended;			/* the socket is closed */
 };
 
 /* Look-ups return whether there is such a socket; its process may be unknown. */
@@ -419,6 +429,7 @@ static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, b
 	e->cookie = cookie;
 	e->foreign = foreign;
 	e->known = o != NULL;
+	e->ended = o && o->ended;
 	if (!o)
 		e->how = SONDE_HOW_UNKNOWN;
 	else if (o->cookie != cookie)	/* a connection that no process has used yet */
@@ -467,14 +478,21 @@ static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie
 	flow_set(&any, cookie, t->netns);
 }
 
-static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how)
+/* @begins: as in struct net_scratch. The tuple of a closed socket is then another one's. */
+static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how, bool begins)
 {
 	struct sonde_tuple key = *t;
 	struct net_remote *r;
 
 	key.netns = 0;
 	r = bpf_map_lookup_elem(&inst_net_remote, &key);
-	return r && end_set(e, r->cookie, how, r->netns != t->netns);
+	if (!r || !end_set(e, r->cookie, how, r->netns != t->netns))
+		return false;
+	if (!begins || !e->ended)
+		return true;
+	bpf_map_delete_elem(&inst_net_remote, &key);
+	*e = (struct net_end){};
+	return false;
 }
 
 /* True if packets to @t's local address are known to end in its namespace. */
@@ -490,12 +508,18 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
 }
 
-/* The socket that sends on exactly @t in its namespace. */
-static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how)
+/* The socket that sends on exactly @t in its namespace; @begins: as in end_remote(). */
+static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how, bool begins)
 {
 	struct sonde_sender *s = flow_sender(t);
 
-	return s && end_set(e, s->cookie, how, s->netns != t->netns);
+	if (!s || !end_set(e, s->cookie, how, s->netns != t->netns))
+		return false;
+	if (!begins || !e->ended)
+		return true;
+	bpf_map_delete_elem(&sonde_senders, t);
+	*e = (struct net_end){};
+	return false;
 }
 
 /*
@@ -515,15 +539,26 @@ static __always_inline bool end_bound(struct net_end *e, const struct sonde_tupl
 		return false;
 	if (!s->group)
 		return end_set(e, s->cookie, t->proto == IPPROTO_TCP ? SONDE_HOW_LISTENER : SONDE_HOW_LOOKUP, false);
-	e->how = SONDE_HOW_GROUP;
+	*e = (struct net_end){ .how = SONDE_HOW_GROUP };
 	return true;
+}
+
+/*
+ * The socket at the local end of @t. A closed one has late packets of its connection; without connections the socket
+ * that is bound now gets them.
+ */
+static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool begins, bool local)
+{
+	if (end_exact(e, t, SONDE_HOW_TUPLE, begins) && e->known && !(e->ended && t->proto != IPPROTO_TCP))
+		return;
+	if (!end_bound(e, t, local) && !e->known)
+		end_remote(e, t, SONDE_HOW_TUPLE, begins);
 }
 
 /* The receiver by the packet's addresses; @local: the kernel delivers it here. */
 static __always_inline void receiver_by_tuple(struct net_end *e, const struct net_scratch *s, bool local)
 {
-	if (!(end_exact(e, &s->received, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->received, local))
-		end_remote(e, &s->received, SONDE_HOW_TUPLE);
+	end_by_tuple(e, &s->received, s->begins, local);
 }
 
 /*
@@ -532,8 +567,7 @@ static __always_inline void receiver_by_tuple(struct net_end *e, const struct ne
  */
 static __always_inline void sender_by_tuple(struct net_end *e, const struct net_scratch *s)
 {
-	if (!(end_exact(e, &s->sent, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->sent, false))
-		end_remote(e, &s->sent, SONDE_HOW_TUPLE);
+	end_by_tuple(e, &s->sent, s->begins, false);
 }
 
 static __always_inline bool tuple_has_ends_of(const struct sonde_tuple *t, const struct sonde_tuple *other)
@@ -562,7 +596,8 @@ static __always_inline bool sender_by_translation(struct net_end *e, struct net_
 {
 	if (!s->origin.family)
 		return false;
-	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK) && !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK))
+	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK, s->begins) &&
+	    !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK, s->begins))
 		return false;
 	sender_set(&s->sent, e->cookie);
 	e->foreign = true;
