@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Keys and values of the maps of socket owners (bpf/owner.bpf.h).
+ * Keys and values of the maps of socket owners (bpf/ident_sock.bpf.h, bpf/ident_flow.bpf.h).
  */
 #ifndef SONDE_OWNER_WIRE_H
 #define SONDE_OWNER_WIRE_H

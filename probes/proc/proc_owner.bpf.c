@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Owners of sockets: fills the maps of bpf/owner.bpf.h and bpf/ident_flow.bpf.h.
+ * Owners of sockets: fills the maps of bpf/ident_sock.bpf.h and bpf/ident_flow.bpf.h.
  *
  * TCP sockets get theirs at state changes: connect() and listen() run in the process that becomes the owner, an
  * accepted connection takes the listener's. All others get theirs in cgroup hooks at creation, bind and release.
@@ -8,7 +8,6 @@
  * socket later becomes its owner (proc_user.bpf.c).
  */
 #include "bpf/ident_listen.bpf.h"
-#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"

@@ -17,7 +17,6 @@
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_flow.bpf.h"
 #include "bpf/ident_sock.bpf.h"
-#include "bpf/owner.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/ratelimit.bpf.h"
