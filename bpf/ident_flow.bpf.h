@@ -24,20 +24,10 @@
 #include "sonde/owner_wire.h"
 
 /* LRU: a full map evicts the least recently used entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct sonde_tuple);
-	__type(value, struct sonde_sender);
-} sonde_senders UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_senders, LRU_HASH, 65536, struct sonde_tuple, struct sonde_sender);
 
 /* Ports that a socket of any namespace was ever bound to: saves the look-up of a listener for most packets. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u8);
-} sonde_bound_ports UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_bound_ports, ARRAY, 65536, __u32, __u8);
 
 static __always_inline bool port_was_bound(__u16 port)
 {

@@ -25,12 +25,7 @@
 /* ---- by cookie ---- */
 
 /* LRU: a full map evicts the least recently used entry. The size is set at run time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, struct sonde_owner);
-} sonde_sock_owner UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_sock_owner, LRU_HASH, 65536, __u64, struct sonde_owner);
 
 static __always_inline struct sonde_owner *owner_by_cookie(__u64 cookie)
 {
