@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Three processes with a socket each in one SO_REUSEPORT group, chosen by the kernel's hash or by a program of classic
-BPF or eBPF: each datagram belongs to the process that received it."""
+"""Three processes with a socket each in one SO_REUSEPORT group, chosen by the kernel's hash or by a program (classic
+BPF, eBPF): each datagram belongs to the process that received it."""
 import helpers
 import packets
 
