@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The owner of a socket: the last process that sent or received on it; before the first use, the one that created,
- * bound, connected or listens on it. The current task never owns a packet in a softirq, which runs in the context of
- * any task.
+ * The owner of a socket: the last process that sent or received on it; before the first use, its creator, or the
+ * process that bound, connected or listens on it. The current task never owns a packet in a softirq, which runs in the
+ * context of any task.
  *
  * Storage of the socket holds the user's key, so that a call of the same process costs a look-up and two comparisons.
- * A change writes the owner to sonde_sock_owner, for programs that have a cookie only. The proc probe fills both, from
+ * A change writes the owner to sonde_sock_owner, for programs that have a cookie only. The proc probe fills both, by
  * iterators for sockets that existed before.
  *
  * A connection inherits the storage of its listener. Until a process uses the connection, the cookie inside is the
@@ -45,13 +45,13 @@ static __always_inline void owner_set_by(__u64 cookie, struct task_struct *task,
 	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
 }
 
-/* The socket is closed. Late packets of it still belong to the process. */
-static __always_inline void owner_end(__u64 cookie)
+/* The socket is closed; @ended: SONDE_ENDED_*. Late packets of it still belong to the process. */
+static __always_inline void owner_end(__u64 cookie, __u8 ended)
 {
 	struct sonde_owner *have = owner_by_cookie(cookie);
 
 	if (have)
-		have->ended = true;
+		have->ended = ended;
 }
 
 static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
@@ -156,7 +156,7 @@ static __always_inline __u32 owner_use(__u64 cookie, struct task_struct *task, b
 	o.by = SONDE_OWNER_USER;
 	*ret_new = !have || have->tgid != o.tgid || have->start_ns != o.start_ns || have->cookie != cookie;
 	o.changes = have && have->cookie == cookie ? have->changes : 0;
-	o.ended = have && have->ended;
+	o.ended = have ? have->ended : 0;
 	if (*ret_new)
 		o.changes++;
 	if (have && !*ret_new) {

@@ -14,6 +14,10 @@
 #define SONDE_OWNER_USER 1	/* the last process that sent or received */
 #define SONDE_OWNER_SNAPSHOT 2	/* the oldest holder at the start */
 
+/* A closed socket. */
+#define SONDE_ENDED_TCP 1
+#define SONDE_ENDED_PORT 2	/* without connections: a bound one gets late packets */
+
 /* The process when it got the socket; the process table has its current name. */
 struct sonde_owner {
 	__u32 tgid;		/* initial pid namespace */
@@ -27,7 +31,7 @@ struct sonde_owner {
 	__u64 image;		/* of the process, at its last use; 0 = unknown */
 	__u32 changes;		/* of process, since the socket exists */
 	__u8 by;		/* SONDE_OWNER_* */
-	__u8 ended;		/* the socket is closed: the next one with its addresses is another */
+	__u8 ended;		/* SONDE_ENDED_*: the next socket with its addresses is another */
 	__u8 pad[2];
 };
 

@@ -56,7 +56,7 @@ static __always_inline void owner_copy(__u64 from, __u64 to)
 		return;
 	o = *have;
 	o.cookie = from;
-	o.ended = false;
+	o.ended = 0;
 	bpf_map_update_elem(&sonde_sock_owner, &to, &o, BPF_ANY);
 }
 
@@ -96,7 +96,7 @@ static __always_inline int tcp_state(const struct sock *sk, int from, int to, __
 	} else if (to == TCP_CLOSE) {
 		/* A connection stays known: late packets of it belong to whoever had it. A port does not. */
 		what = PROC_SOCK_CLOSE;
-		owner_end(cookie);
+		owner_end(cookie, SONDE_ENDED_TCP);
 		if (from == TCP_LISTEN) {
 			tuple_unset_dual(&t, cookie);
 			listen_remove(cookie);
@@ -242,7 +242,7 @@ int proc_sock_release(struct bpf_sock *ctx)
 	if (ctx->type == SOCK_STREAM)
 		return 1;
 	cookie = bpf_get_socket_cookie(ctx);
-	owner_end(cookie);
+	owner_end(cookie, SONDE_ENDED_PORT);
 	have = bpf_map_lookup_elem(&proc_bound, &cookie);
 	if (!have)
 		return 1;

@@ -107,7 +107,7 @@ static __always_inline void receiver_by_reader(struct net_scratch *s, struct net
 	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
 	if (!s->received.netns)
 		return;
-	if (!end_exact(e, &s->received, SONDE_HOW_TUPLE, false) && !end_bound(e, &s->received, true))
+	if (!end_exact(e, &s->received, SONDE_HOW_TUPLE) && !end_bound(e, &s->received, true))
 		return;
 	if (!e->proc || e->proc->tgid != bpf_get_current_pid_tgid() >> 32)
 		*e = (struct net_end){};
@@ -125,6 +125,17 @@ static __always_inline bool sender_by_socket(struct net_end *e, struct sock *sk,
 	return end_set(e, BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), SONDE_HOW_SKB,
 		       net_inode_probed(BPF_CORE_READ(sk, __sk_common.skc_net.net)) != netns) &&
 	       e->known;
+}
+
+/* As drop_ends(). */
+__noinline int drop_origin(__u64 addr)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (s)
+		find_origin(s, (struct sk_buff *)addr);
+	return 0;
 }
 
 /*
@@ -146,7 +157,7 @@ __noinline int drop_ends(__u64 addr, __u64 rx_cookie)
 	is_ip = scratch_tuples(s->skb.link, s->skb.netns);
 	s->origin.family = 0;
 	if (is_ip)
-		find_origin(s, skb);
+		drop_origin(addr);
 	by_socket = sender_by_socket(&sender, BPF_CORE_READ(skb, sk), s->skb.netns);
 	if ((!end_set(&receiver, rx_cookie, SONDE_HOW_STORAGE, false) || !receiver.known) && is_ip) {
 		if (!s->skb.netns)

@@ -95,8 +95,7 @@ static __always_inline void feed_translated(struct sk_buff *skb, struct feed_scr
 	if (!read_tuple(skb, dev_netns(skb->dev), s))
 		return;
 	flow_origin(nfct, &s->tuple, &s->origin);
-	if (end_exact(&e, &s->origin, SONDE_HOW_CONNTRACK, false) ||
-	    end_remote(&e, &s->origin, SONDE_HOW_CONNTRACK, false))
+	if (end_exact(&e, &s->origin, SONDE_HOW_CONNTRACK) || end_remote(&e, &s->origin, SONDE_HOW_CONNTRACK))
 		sender_set(&s->tuple, e.cookie);
 }
 

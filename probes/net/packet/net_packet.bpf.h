@@ -62,7 +62,6 @@ struct net_scratch {
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
 	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
-	__u64 begins;		/* a TCP handshake: closed sockets have no part in the connection */
 	struct net_end_kept owner, peer; /* ends_keep() */
 	__u64 end;
 	__u64 addr;		/* address_number() */
@@ -376,17 +375,51 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	return true;
 }
 
+/* Removes what leads from @t to a closed socket. @key: memory, because the stack of flow programs is full. */
+static __always_inline void tuple_begin(const struct sonde_tuple *t, struct sonde_tuple *key)
+{
+	struct sonde_sender *s = flow_sender(t);
+	struct sonde_owner *o = s ? owner_by_cookie(s->cookie) : NULL;
+	struct net_remote *r;
+
+	if (o && o->ended)
+		bpf_map_delete_elem(&sonde_senders, t);
+	*key = *t;
+	key->netns = 0;
+	r = bpf_map_lookup_elem(&inst_net_remote, key);
+	o = r ? owner_by_cookie(r->cookie) : NULL;
+	if (o && o->ended)
+		bpf_map_delete_elem(&inst_net_remote, key);
+}
+
+/*
+ * A handshake begins on the tuples of this CPU's scratch: closed sockets have no part in it. A function of its own to
+ * the verifier.
+ */
+__weak __noinline int tuples_begin(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (!s)
+		return 0;
+	tuple_begin(&s->sent, &s->origin);
+	tuple_begin(&s->received, &s->origin);
+	return 0;
+}
+
 /* Fills both tuples of the scratch from the packet in its record. */
 static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
 	struct net_head head;
 
-	s->is_error = s->begins = false;
+	s->is_error = false;
 	if (!head_tuple(s->rec.data, link, netns, &s->sent, &head))
 		return false;
 	tuple_turn(&s->received, &s->sent);
 	s->is_error = head.turned;
-	s->begins = head.syn;
+	if (head.syn)
+		tuples_begin();
 	if (head.turned) {
 		struct sonde_tuple t = s->sent;
 
@@ -414,7 +447,7 @@ struct net_end {
 	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
 	__u8 foreign;			/* the socket is in another namespace than the packet */
 	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
-	__u8 ended;			/* the socket is closed */
+	__u8 passed;			/* a closed socket without connections: the one that is bound now comes first */
 };
 
 /* Look-ups return whether there is such a socket; its process may be unknown. */
@@ -428,7 +461,7 @@ static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, b
 	e->cookie = cookie;
 	e->foreign = foreign;
 	e->known = o != NULL;
-	e->ended = o && o->ended;
+	e->passed = o && o->ended == SONDE_ENDED_PORT;
 	if (!o)
 		e->how = SONDE_HOW_UNKNOWN;
 	else if (o->cookie != cookie)	/* a connection that no process has used yet */
@@ -477,21 +510,14 @@ static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie
 	flow_set(&any, cookie, t->netns);
 }
 
-/* @begins: as in struct net_scratch. The tuple of a closed socket is then another one's. */
-static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how, bool begins)
+static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how)
 {
 	struct sonde_tuple key = *t;
 	struct net_remote *r;
 
 	key.netns = 0;
 	r = bpf_map_lookup_elem(&inst_net_remote, &key);
-	if (!r || !end_set(e, r->cookie, how, r->netns != t->netns))
-		return false;
-	if (!begins || !e->ended)
-		return true;
-	bpf_map_delete_elem(&inst_net_remote, &key);
-	*e = (struct net_end){};
-	return false;
+	return r && end_set(e, r->cookie, how, r->netns != t->netns);
 }
 
 /* True if packets to @t's local address are known to end in its namespace. */
@@ -507,18 +533,12 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
 }
 
-/* The socket that sends on exactly @t in its namespace; @begins: as in end_remote(). */
-static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how, bool begins)
+/* The socket that sends on exactly @t in its namespace. */
+static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how)
 {
 	struct sonde_sender *s = flow_sender(t);
 
-	if (!s || !end_set(e, s->cookie, how, s->netns != t->netns))
-		return false;
-	if (!begins || !e->ended)
-		return true;
-	bpf_map_delete_elem(&sonde_senders, t);
-	*e = (struct net_end){};
-	return false;
+	return s && end_set(e, s->cookie, how, s->netns != t->netns);
 }
 
 /*
@@ -546,18 +566,18 @@ static __always_inline bool end_bound(struct net_end *e, const struct sonde_tupl
  * The socket at the local end of @t. A closed one has late packets of its connection; without connections the socket
  * that is bound now gets them.
  */
-static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool begins, bool local)
+static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool local)
 {
-	if (end_exact(e, t, SONDE_HOW_TUPLE, begins) && e->known && !(e->ended && t->proto != IPPROTO_TCP))
+	if (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && !e->passed)
 		return;
 	if (!end_bound(e, t, local) && !e->known)
-		end_remote(e, t, SONDE_HOW_TUPLE, begins);
+		end_remote(e, t, SONDE_HOW_TUPLE);
 }
 
 /* The receiver by the packet's addresses; @local: the kernel delivers it here. */
 static __always_inline void receiver_by_tuple(struct net_end *e, const struct net_scratch *s, bool local)
 {
-	end_by_tuple(e, &s->received, s->begins, local);
+	end_by_tuple(e, &s->received, local);
 }
 
 /*
@@ -566,7 +586,7 @@ static __always_inline void receiver_by_tuple(struct net_end *e, const struct ne
  */
 static __always_inline void sender_by_tuple(struct net_end *e, const struct net_scratch *s)
 {
-	end_by_tuple(e, &s->sent, s->begins, false);
+	end_by_tuple(e, &s->sent, false);
 }
 
 static __always_inline bool tuple_has_ends_of(const struct sonde_tuple *t, const struct sonde_tuple *other)
@@ -595,8 +615,7 @@ static __always_inline bool sender_by_translation(struct net_end *e, struct net_
 {
 	if (!s->origin.family)
 		return false;
-	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK, s->begins) &&
-	    !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK, s->begins))
+	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK) && !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK))
 		return false;
 	sender_set(&s->sent, e->cookie);
 	e->foreign = true;

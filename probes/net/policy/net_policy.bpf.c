@@ -484,7 +484,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	if (!is_ip || s->is_error)
 		return NULL;
 	/* a connection before accept() has no process, its listener has one */
-	if (!(end_exact(&e, t, SONDE_HOW_TUPLE, s->begins) && e.known) && !end_bound(&e, t, false))
+	if (!(end_exact(&e, t, SONDE_HOW_TUPLE) && e.known) && !end_bound(&e, t, false))
 		return NULL;
 	return e.foreign ? NULL : e.proc;
 }
