@@ -13,6 +13,7 @@
 #ifndef BPF_IDENT_FILE_BPF_H
 #define BPF_IDENT_FILE_BPF_H
 
+#include "bpf/compat.bpf.h"
 #include "bpf/kernel.h"
 #include "sonde/ident_file_wire.h"
 #include "sonde/ident_wire.h"
@@ -97,9 +98,7 @@ struct list_head___ident {
 
 #pragma clang attribute pop
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
-
-/* With bpf_rdonly_cast() a field costs one load, not one helper call. */
+/* For bpf_rdonly_cast(). */
 const volatile struct ident_types ident_types = { 0 };
 
 static __always_inline bool ident_typed(void)

@@ -49,12 +49,7 @@ struct {
 } gohttp2_conn_types UNIT_SHARED SEC(".maps");
 
 /* How often a type led to no socket. Type 0: it could not be read. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 256);
-	__type(key, struct gohttp2_type_key);
-	__type(value, __u64);
-} gohttp2_conn_ends UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_conn_ends, LRU_HASH, 256, struct gohttp2_type_key, __u64);
 
 enum inside { INSIDE_NONE, INSIDE_CONN, INSIDE_FD, INSIDE_FAULT };
 
@@ -309,12 +304,7 @@ struct gohttp2_known {
 	__u32 pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct gohttp2_object);
-	__type(value, struct gohttp2_known);
-} gohttp2_conns UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_conns, LRU_HASH, 4096, struct gohttp2_object, struct gohttp2_known);
 
 #define NEAR_SLOTS 16		/* a power of two */
 
@@ -329,12 +319,7 @@ struct gohttp2_near {
 	struct gohttp2_frame_rec rec; /* only the members that describe the connection */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NEAR_SLOTS);
-	__type(key, __u32);
-	__type(value, struct gohttp2_near);
-} gohttp2_near UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_near, PERCPU_ARRAY, NEAR_SLOTS, __u32, struct gohttp2_near);
 
 /* NULL if another hit could interrupt. */
 static __always_inline struct gohttp2_near *near_at(__u64 addr)
@@ -480,12 +465,7 @@ struct gohttp2_web_conn {
 	__u64 side;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct gohttp2_object);
-	__type(value, struct gohttp2_web_conn);
-} gohttp2_framers UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_framers, LRU_HASH, 4096, struct gohttp2_object, struct gohttp2_web_conn);
 
 /* Updated with each request, so that memory reused for another connection's Framer maps to that connection. */
 static __always_inline void remember_framer(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,

@@ -270,12 +270,7 @@ struct gohttp2_header_cache {
 	__u8 data[AGAIN_BYTES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, AGAIN_SLOTS);
-	__type(key, __u32);
-	__type(value, struct gohttp2_header_cache);
-} gohttp2_header_cache UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_header_cache, PERCPU_ARRAY, AGAIN_SLOTS, __u32, struct gohttp2_header_cache);
 
 /*
  * May the headers in s->hf be cached? Not where preemption cannot be disabled (@alone); the verifier then skips the

@@ -93,12 +93,7 @@ struct gohttp2_scratch {
 	__u8 data[DATA_BYTES + VALUE_BYTES + 64] __attribute__((aligned(8)));
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gohttp2_scratch);
-} gohttp2_scratch UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_scratch, PERCPU_ARRAY, 1, __u32, struct gohttp2_scratch);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -108,19 +103,9 @@ struct {
 	__type(value, struct gohttp2_layout);
 } gohttp2_layouts UNIT_SHARED SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, struct gohttp2_name);
-	__type(value, struct gohttp2_name_val);
-} gohttp2_names UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_names, HASH, 64, struct gohttp2_name, struct gohttp2_name_val);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, GOHTTP2_MISSES);
-	__type(key, __u32);
-	__type(value, __u64);
-} gohttp2_misses UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_misses, PERCPU_ARRAY, GOHTTP2_MISSES, __u32, __u64);
 
 static __always_inline void count_miss(__u32 site)
 {

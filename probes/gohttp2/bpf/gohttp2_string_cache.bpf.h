@@ -27,12 +27,7 @@ struct gohttp2_string_cache {
 	struct gohttp2_text slot[TEXT_SLOTS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gohttp2_string_cache);
-} gohttp2_string_cache UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_string_cache, PERCPU_ARRAY, 1, __u32, struct gohttp2_string_cache);
 
 /* Memory of the process is not reused while the epoch stays the same. 0 = unknown. */
 static __always_inline __u64 epoch_of(const struct gohttp2_layout *l)

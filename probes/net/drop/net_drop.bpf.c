@@ -105,7 +105,9 @@ static __always_inline void receiver_by_reader(struct net_scratch *s, struct net
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
-	if (!s->received.netns || !(end_exact(e, &s->received, SONDE_HOW_TUPLE) || end_bound(e, &s->received, true)))
+	if (!s->received.netns)
+		return;
+	if (!end_exact(e, &s->received, SONDE_HOW_TUPLE) && !end_bound(e, &s->received, true))
 		return;
 	if (!e->proc || e->proc->tgid != bpf_get_current_pid_tgid() >> 32)
 		*e = (struct net_end){};
@@ -125,6 +127,17 @@ static __always_inline bool sender_by_socket(struct net_end *e, struct sock *sk,
 	       e->known;
 }
 
+/* As drop_ends(). */
+__noinline int drop_origin(__u64 addr)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (s)
+		find_origin(s, (struct sk_buff *)addr);
+	return 0;
+}
+
 /*
  * The ends of the packet in this CPU's scratch: the receiver that the kernel names, else the sender by its socket,
  * else both by addresses. A function of its own to the verifier, which takes longest for these look-ups. @skb: the
@@ -142,6 +155,9 @@ __noinline int drop_ends(__u64 addr, __u64 rx_cookie)
 	if (!s)
 		return 0;
 	is_ip = scratch_tuples(s->skb.link, s->skb.netns);
+	s->origin.family = 0;
+	if (is_ip)
+		drop_origin(addr);
 	by_socket = sender_by_socket(&sender, BPF_CORE_READ(skb, sk), s->skb.netns);
 	if ((!end_set(&receiver, rx_cookie, SONDE_HOW_STORAGE, false) || !receiver.known) && is_ip) {
 		if (!s->skb.netns)
@@ -149,7 +165,7 @@ __noinline int drop_ends(__u64 addr, __u64 rx_cookie)
 		else
 			receiver_by_tuple(&receiver, s, skb_is_local(skb, bpf_ntohs(BPF_CORE_READ(skb, protocol))) ||
 						       skb_is_for_device(&s->skb, &s->sent));
-		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s, skb))
+		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s))
 			sender_by_tuple(&sender, s);
 	}
 	ends_order(&ends, &sender, &receiver, by_socket && receiver.how != SONDE_HOW_STORAGE);
@@ -195,8 +211,9 @@ static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, 
 	r->cap_len = got < snap ? got : snap;
 }
 
-static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_rec *r)
+static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_scratch *s)
 {
+	struct net_rec *r = &s->rec;
 	__u32 depth = net_stack_depth, len = r->cap_len;
 	long n;
 
@@ -212,6 +229,7 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 	}
 	if (len > net_snap_limit + 8 + depth * 8)
 		goto lost;
+	len = rec_add_origin(s, len);
 	r->hdr.len = sizeof(*r) + len;
 	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
 	return;
@@ -301,7 +319,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
 	fill_rec(r, skb, k, full_reason);
-	emit(ctx, l, r);
+	emit(ctx, l, s);
 }
 
 static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
