@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * The owner of a socket: the last process that sent or received on it; before the first use, its creator, or the
- * process that bound, connected or listens on it. The current task never owns a packet in a softirq, which runs in the
- * context of any task.
+ * process that bound, connected or listens on it. The current task never owns a packet in a softirq, which runs in
+ * the context of any task.
  *
  * Storage of the socket holds the user's key, so that a call of the same process costs a look-up and two comparisons.
  * A change writes the owner to sonde_sock_owner, for programs that have a cookie only. The proc probe fills both, by

@@ -124,7 +124,7 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_en
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
 	if (flags & TCP_SYN && !(flags & (TCP_FIN | TCP_RST)))
-		tuples_begin();
+		scratch_begin(s);
 	find_ends(skb, f, s, way, &ends);
 	o = ends.owner.proc;
 	if (!o && f->owner_tgid)

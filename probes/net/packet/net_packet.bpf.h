@@ -392,19 +392,21 @@ static __always_inline void tuple_begin(const struct sonde_tuple *t, struct sond
 		bpf_map_delete_elem(&inst_net_remote, key);
 }
 
-/*
- * A handshake begins on the tuples of this CPU's scratch: closed sockets have no part in it. A function of its own to
- * the verifier.
- */
+/* A handshake begins on the tuples of @s: closed sockets have no part in it. */
+static __always_inline void scratch_begin(struct net_scratch *s)
+{
+	tuple_begin(&s->sent, &s->origin);
+	tuple_begin(&s->received, &s->origin);
+}
+
+/* The same for this CPU's scratch: a function of its own to the verifier. */
 __weak __noinline int tuples_begin(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
 
-	if (!s)
-		return 0;
-	tuple_begin(&s->sent, &s->origin);
-	tuple_begin(&s->received, &s->origin);
+	if (s)
+		scratch_begin(s);
 	return 0;
 }
 
@@ -447,7 +449,7 @@ struct net_end {
 	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
 	__u8 foreign;			/* the socket is in another namespace than the packet */
 	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
-	__u8 passed;			/* a closed socket without connections: the one that is bound now comes first */
+	__u8 passed;			/* closed, without connections: a socket bound there comes first */
 };
 
 /* Look-ups return whether there is such a socket; its process may be unknown. */
