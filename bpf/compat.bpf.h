@@ -10,9 +10,6 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-/* Since 6.2. A field of the object that it returns costs one load, not one helper call; a bad address reads as 0. */
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;
-
 /* Until 6.2: bit vlan_present. */
 struct sk_buff___vlan_bit {
 	__u8 vlan_present : 1;

@@ -19,8 +19,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/compat.bpf.h"
 #include "bpf/conntrack.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "sonde/owner_wire.h"
 
 /* LRU: a full map evicts the least recently used entry. */
@@ -161,13 +161,10 @@ static __always_inline unsigned long flow_nfct(const void *skb)
 
 	if (!bpf_core_field_exists(struct sk_buff___nfct, _nfct))
 		return 0;
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		const struct sk_buff___nfct *typed = bpf_rdonly_cast(skb, bpf_core_type_id_kernel(struct sk_buff));
-
-		nfct = typed->_nfct;
-	} else {
+	if (HAS_TYPE(sk_buff))
+		nfct = ((const struct sk_buff___nfct *)TYPED(skb, sk_buff))->_nfct;
+	else
 		bpf_probe_read_kernel(&nfct, sizeof(nfct), skb + bpf_core_field_offset(struct sk_buff___nfct, _nfct));
-	}
 	return nfct & ~NFCT_BITS ? nfct : 0;
 }
 

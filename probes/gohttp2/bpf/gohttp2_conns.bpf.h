@@ -329,15 +329,13 @@ static __always_inline struct gohttp2_near *near_at(__u64 addr)
 	return bpf_preempt_disable ? bpf_map_lookup_elem(&gohttp2_near, &slot) : NULL;
 }
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
-
 /* Ports and cookie of the socket at @addr. */
 static __always_inline bool read_ends(struct gohttp2_scratch *s, __u64 addr, __u32 *ret_ports, __u64 *ret_cookie)
 {
 	const struct sock *sk;
 
-	if (bpf_ksym_exists(bpf_rdonly_cast) && gohttp2_types.sock) {
-		sk = bpf_rdonly_cast((void *)addr, gohttp2_types.sock);
+	if (HAS_TYPE(sock)) {
+		sk = TYPED(addr, sock);
 		*ret_ports = ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport);
 		*ret_cookie = sk->__sk_common.skc_cookie.counter;
 		return true;

@@ -74,9 +74,9 @@ extern void *bpf_rdonly_cast___send(const void *obj, __u32 btf_id) __ksym __weak
 
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
-	if (!bpf_ksym_exists(bpf_rdonly_cast___send) || !gohttp2_types.task_struct)
+	if (!bpf_ksym_exists(bpf_rdonly_cast___send) || !TYPE_ID(task_struct))
 		return bpf_get_current_cgroup_id();
-	task = bpf_rdonly_cast___send(task, gohttp2_types.task_struct);
+	task = bpf_rdonly_cast___send(task, TYPE_ID(task_struct));
 	return task->cgroups->dfl_cgrp->kn->id;
 }
 

@@ -12,6 +12,7 @@
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "bpf/words.bpf.h"
 #include "probes/gohttp2/gohttp2_miss_numbers.h"
 #include "probes/gohttp2/gohttp2_wire.h"
@@ -33,9 +34,6 @@ UNIT_SHARED const volatile __u32 gohttp2_value_bytes = 512; /* of one header val
 UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, at most VALUE_BYTES - 1 */
 UNIT_SHARED const volatile bool gohttp2_data = false;	/* DATA frames are watched */
 UNIT_SHARED const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
-
-/* For bpf_rdonly_cast(): a field costs one load, not one helper call, whose code is rarely in the cache. */
-UNIT_SHARED const volatile struct gohttp2_types gohttp2_types = { 0 };
 
 /* Since 6.11. On older kernels that preempt, two frames on one CPU at once could corrupt each other. */
 extern void bpf_preempt_disable(void) __weak __ksym;

@@ -18,6 +18,7 @@
 #include "bpf/ident_flow.bpf.h"
 #include "bpf/ident_sock.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/ratelimit.bpf.h"
 #include "probes/net/net_wire.h"
@@ -750,8 +751,8 @@ static __always_inline void rec_set_task(struct net_rec *r)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *typed;
 
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		typed = bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+	if (HAS_TYPE(task_struct)) {
+		typed = TYPED(task, task_struct);
 		r->cur_tgid = typed->tgid;
 		r->cur_tid = typed->pid;
 	} else {
