@@ -566,14 +566,17 @@ static __always_inline bool end_bound(struct net_end *e, const struct sonde_tupl
 }
 
 /*
- * The socket at the local end of @t. A closed one has late packets of its connection; without connections the socket
- * that is bound now gets them.
+ * The socket of this namespace at the local end of @t. A closed one has late packets of its connection; without
+ * connections the socket that is bound now gets them.
  */
+static __always_inline bool end_here(struct net_end *e, const struct sonde_tuple *t, bool local)
+{
+	return (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && !e->passed) || end_bound(e, t, local) || e->known;
+}
+
 static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool local)
 {
-	if (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && !e->passed)
-		return;
-	if (!end_bound(e, t, local) && !e->known)
+	if (!end_here(e, t, local))
 		end_remote(e, t, SONDE_HOW_TUPLE);
 }
 
