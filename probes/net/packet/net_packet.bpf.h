@@ -49,7 +49,7 @@ struct net_skb {
 	__u8 pad[6];
 };
 
-/* struct net_end without the pointer, which memory cannot hold. */
+/* struct net_end without the pointer, which memory cannot hold, for another function to the verifier. */
 struct net_end_kept {
 	__u64 cookie;
 	__u8 how, foreign;
@@ -63,8 +63,7 @@ struct net_scratch {
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
 	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
-	struct net_end_kept owner, peer; /* ends_keep() */
-	__u64 end;
+	struct net_end_kept sender, receiver; /* end_keep() */
 	__u64 addr;		/* address_number() */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
@@ -657,13 +656,6 @@ static __always_inline void end_keep(struct net_end_kept *to, const struct net_e
 	to->foreign = e->foreign;
 }
 
-static __always_inline void ends_keep(struct net_scratch *s, const struct net_ends *ends)
-{
-	end_keep(&s->owner, &ends->owner);
-	end_keep(&s->peer, &ends->peer);
-	s->end = ends->end;
-}
-
 static __always_inline void end_kept(struct net_end *e, const struct net_end_kept *from)
 {
 	e->proc = owner_by_cookie(from->cookie);
@@ -671,13 +663,6 @@ static __always_inline void end_kept(struct net_end *e, const struct net_end_kep
 	e->how = from->how;
 	e->foreign = from->foreign;
 	e->known = e->proc != NULL;
-}
-
-static __always_inline void ends_kept(const struct net_scratch *s, struct net_ends *ends)
-{
-	end_kept(&ends->owner, &s->owner);
-	end_kept(&ends->peer, &s->peer);
-	ends->end = s->end;
 }
 
 /* Applies the selection by process and excludes our own processes; counts what it refuses. */
