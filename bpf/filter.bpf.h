@@ -22,23 +22,12 @@ UNIT_SHARED const volatile __u32 sonde_spawner = 0;	/* process that starts its w
 
 struct sonde_comm { char name[16]; };
 
-#define SONDE_SET(name, key_type) \
-	struct { \
-		__uint(type, BPF_MAP_TYPE_HASH); \
-		__uint(max_entries, 1); /* set at run time */ \
-		__type(key, key_type); \
-		__type(value, __u8); \
-	} name UNIT_SHARED SEC(".maps")
+#define SONDE_SET(name, key_type) UNIT_MAP(name, HASH, 1 /* set at run time */, key_type, __u8)
 
 SONDE_SET(sonde_excluded, __u32);
 
 /* Entries beside sonde_self. Usually 0, which saves the look-up. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} sonde_n_excluded UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_n_excluded, ARRAY, 1, __u32, __u32);
 
 SONDE_SET(sonde_pids, __u32);
 SONDE_SET(sonde_comms, struct sonde_comm);

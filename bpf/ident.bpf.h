@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The identity block of a record, as far as the task knows it: executable image, cgroup, network namespace. Files,
- * sockets and goroutines have headers of their own, which fill the rest.
+ * The identity block of a record, as far as the task knows it: executable image, cgroup, network namespace; a process
+ * as the owner of a socket. Files, goroutines, users of sockets, and sockets of packets have headers of their own.
  */
 #ifndef BPF_IDENT_BPF_H
 #define BPF_IDENT_BPF_H
@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "sonde/ident_wire.h"
+#include "sonde/owner_wire.h"
 #include "sonde/wire.h"
 
 #define IDENT_IMAGE_BITS 53	/* readers of JSON keep that much of a number */
@@ -60,6 +61,20 @@ static __always_inline void ident_task(struct sonde_ident *id, const struct task
 
 	ident_keys(id, ident_image(task, BPF_CORE_READ(task, tgid), start_ns),
 		   BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id), ident_netns(task));
+}
+
+/* The process of @task as an owner. */
+static __always_inline void owner_from_task(struct sonde_owner *o, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	__builtin_memset(o, 0, sizeof(*o));
+	o->tgid = BPF_CORE_READ(task, tgid);
+	o->uid = BPF_CORE_READ(task, cred, euid.val);
+	o->start_ns = BPF_CORE_READ(leader, start_boottime);
+	o->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+	o->image = ident_image(task, o->tgid, o->start_ns);
+	BPF_CORE_READ_STR_INTO(&o->comm, leader, comm);
 }
 
 #endif

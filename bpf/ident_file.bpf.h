@@ -14,6 +14,7 @@
 #define BPF_IDENT_FILE_BPF_H
 
 #include "bpf/kernel.h"
+#include "bpf/typed.bpf.h"
 #include "sonde/ident_file_wire.h"
 #include "sonde/ident_wire.h"
 
@@ -97,23 +98,17 @@ struct list_head___ident {
 
 #pragma clang attribute pop
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
-
-/* With bpf_rdonly_cast() a field costs one load, not one helper call. */
-const volatile struct ident_types ident_types = { 0 };
-
 static __always_inline bool ident_typed(void)
 {
-	return bpf_ksym_exists(bpf_rdonly_cast) && ident_types.file && ident_types.inode && ident_types.dentry &&
-	       ident_types.list_head && ident_types.socket && ident_types.sock && ident_types.unix_sock &&
-	       ident_types.tcp_sock;
+	return HAS_TYPE(file) && TYPE_ID(inode) && TYPE_ID(dentry) && TYPE_ID(list_head) && TYPE_ID(socket) &&
+	       TYPE_ID(sock) && TYPE_ID(unix_sock) && TYPE_ID(tcp_sock);
 }
 
 /*
  * The kernel's struct @id at @addr, as its flavour struct @id___ident. Only where ident_typed(). Once per object: to
  * the compiler it is a call.
  */
-#define IDENT_AT(addr, id) ((struct id##___ident *)bpf_rdonly_cast((void *)(addr), ident_types.id))
+#define IDENT_AT(addr, id) ((struct id##___ident *)TYPED(addr, id))
 
 #define IDENT_S_IFMT 0170000
 #define IDENT_S_IFSOCK 0140000

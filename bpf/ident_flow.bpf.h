@@ -20,23 +20,14 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/conntrack.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "sonde/owner_wire.h"
 
 /* LRU: a full map evicts the least recently used entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct sonde_tuple);
-	__type(value, struct sonde_sender);
-} sonde_senders UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_senders, LRU_HASH, 65536, struct sonde_tuple, struct sonde_sender);
 
 /* Ports that a socket of any namespace was ever bound to: saves the look-up of a listener for most packets. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u8);
-} sonde_bound_ports UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_bound_ports, ARRAY, 65536, __u32, __u8);
 
 static __always_inline bool port_was_bound(__u16 port)
 {
@@ -162,7 +153,7 @@ struct sk_buff___nfct {
 
 /*
  * Connection tracking's entry of a packet, with the bits. @skb: a struct sk_buff, or the context of a tc program,
- * which has the same address; only probe reads are made. 0 = not tracked, or not yet.
+ * which has the same address. 0 = not tracked, or not yet.
  */
 static __always_inline unsigned long flow_nfct(const void *skb)
 {
@@ -170,7 +161,10 @@ static __always_inline unsigned long flow_nfct(const void *skb)
 
 	if (!bpf_core_field_exists(struct sk_buff___nfct, _nfct))
 		return 0;
-	bpf_probe_read_kernel(&nfct, sizeof(nfct), skb + bpf_core_field_offset(struct sk_buff___nfct, _nfct));
+	if (HAS_TYPE(sk_buff))
+		nfct = ((const struct sk_buff___nfct *)TYPED(skb, sk_buff))->_nfct;
+	else
+		bpf_probe_read_kernel(&nfct, sizeof(nfct), skb + bpf_core_field_offset(struct sk_buff___nfct, _nfct));
 	return nfct & ~NFCT_BITS ? nfct : 0;
 }
 

@@ -36,12 +36,7 @@ struct {
 } sonde_go_marks UNIT_SHARED SEC(".maps");
 
 /* By tgid. Preallocated: samples of older kernels accept no other hash. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u32);
-	__type(value, struct sonde_go_layout);
-} sonde_go_procs UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_go_procs, HASH, 4096, __u32, struct sonde_go_layout);
 
 struct sonde_goroutine {
 	__u32 tgid, start;	/* low bits of the start of the process */
@@ -55,20 +50,10 @@ struct sonde_go_call {
 };
 
 /* Goroutines that run a handler. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct sonde_goroutine);
-	__type(value, struct sonde_go_call);
-} sonde_go_handlers UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_go_handlers, LRU_HASH, 8192, struct sonde_goroutine, struct sonde_go_call);
 
 /* Goroutines that handlers started, and shared ones. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct sonde_goroutine);
-	__type(value, struct sonde_go_call);
-} sonde_go_family UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_go_family, LRU_HASH, 8192, struct sonde_goroutine, struct sonde_go_call);
 
 static __always_inline __u8 *go_mark(__u32 tgid)
 {

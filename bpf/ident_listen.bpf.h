@@ -21,12 +21,7 @@ struct listener {
 };
 
 /* LRU: a full map evicts the least recently used entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct listener);
-} sonde_listeners UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_listeners, LRU_HASH, 16384, __u64, struct listener);
 
 struct sock___listen {
 	atomic_t sk_drops;

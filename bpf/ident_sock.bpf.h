@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * The user of a socket: the last process that sent or received on it. Storage of the socket holds its key, so that a
- * call of the same process costs a look-up and two comparisons; a change writes the owner to sonde_sock_owner
- * (bpf/owner.bpf.h) for programs that have a cookie only.
+ * The owner of a socket: the last process that sent or received on it; before the first use, its creator, or the
+ * process that bound, connected or listens on it. The current task never owns a packet in a softirq, which runs in
+ * the context of any task.
+ *
+ * Storage of the socket holds the user's key, so that a call of the same process costs a look-up and two comparisons.
+ * A change writes the owner to sonde_sock_owner, for programs that have a cookie only. The proc probe fills both, by
+ * iterators for sockets that existed before.
  *
  * A connection inherits the storage of its listener. Until a process uses the connection, the cookie inside is the
  * listener's.
@@ -10,7 +14,52 @@
 #ifndef BPF_IDENT_SOCK_BPF_H
 #define BPF_IDENT_SOCK_BPF_H
 
-#include "bpf/owner.bpf.h"
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/ident.bpf.h"
+#include "sonde/owner_wire.h"
+
+/* ---- by cookie ---- */
+
+/* LRU: a full map evicts the least recently used entry. The size is set at run time. */
+UNIT_MAP(sonde_sock_owner, LRU_HASH, 65536, __u64, struct sonde_owner);
+
+static __always_inline struct sonde_owner *owner_by_cookie(__u64 cookie)
+{
+	return cookie ? bpf_map_lookup_elem(&sonde_sock_owner, &cookie) : NULL;
+}
+
+/* Makes the process of @task the owner of @cookie; @by: SONDE_OWNER_*. */
+static __always_inline void owner_set_by(__u64 cookie, struct task_struct *task, __u8 by)
+{
+	struct sonde_owner o;
+
+	if (!cookie)
+		return;
+	owner_from_task(&o, task);
+	o.cookie = cookie;
+	o.by = by;
+	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
+}
+
+/* The socket is closed; @ended: SONDE_ENDED_*. Late packets of it still belong to the process. */
+static __always_inline void owner_end(__u64 cookie, __u8 ended)
+{
+	struct sonde_owner *have = owner_by_cookie(cookie);
+
+	if (have)
+		have->ended = ended;
+}
+
+static __always_inline void owner_set(__u64 cookie, struct task_struct *task)
+{
+	owner_set_by(cookie, task, SONDE_OWNER_MAKER);
+}
+
+/* ---- by socket ---- */
 
 #define USER_REFRESH_TICKS 64	/* jiffies between updates of an owner that the LRU may have evicted */
 #define PF_KTHREAD 0x00200000	/* include/linux/sched.h */
@@ -107,6 +156,7 @@ static __always_inline __u32 owner_use(__u64 cookie, struct task_struct *task, b
 	o.by = SONDE_OWNER_USER;
 	*ret_new = !have || have->tgid != o.tgid || have->start_ns != o.start_ns || have->cookie != cookie;
 	o.changes = have && have->cookie == cookie ? have->changes : 0;
+	o.ended = have ? have->ended : 0;
 	if (*ret_new)
 		o.changes++;
 	if (have && !*ret_new) {

@@ -37,12 +37,7 @@ struct sonde_ring {
 SONDE_RINGS(sonde_rings_bulk);
 SONDE_RINGS(sonde_rings_life);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SONDE_LEDGER_ROWS);
-	__type(key, __u32);
-	__type(value, struct sonde_ledger);
-} sonde_ledger UNIT_SHARED SEC(".maps");
+UNIT_MAP(sonde_ledger, PERCPU_ARRAY, SONDE_LEDGER_ROWS, __u32, struct sonde_ledger);
 
 /* The row of this instance and @class on this CPU. Never NULL, but the verifier needs a check. */
 static __always_inline struct sonde_ledger *ledger_row(__u32 class)

@@ -9,11 +9,6 @@
 #include <linux/types.h>
 #endif
 
-/* BTF ids of structs of the running kernel; 0 = unknown. */
-struct ident_types {
-	__u32 file, inode, dentry, list_head, socket, sock, unix_sock, tcp_sock;
-};
-
 /* An open file as the cache compares it. */
 struct ident_file_look {
 	__u64 file, inode, dentry;	/* keys of addresses; inode: with its number */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Keys and values of the maps of socket owners (bpf/owner.bpf.h).
+ * Keys and values of the maps of socket owners (bpf/ident_sock.bpf.h, bpf/ident_flow.bpf.h).
  */
 #ifndef SONDE_OWNER_WIRE_H
 #define SONDE_OWNER_WIRE_H
@@ -13,6 +13,10 @@
 #define SONDE_OWNER_MAKER 0	/* created, bound, connected or listens on the socket, or on its listener */
 #define SONDE_OWNER_USER 1	/* the last process that sent or received */
 #define SONDE_OWNER_SNAPSHOT 2	/* the oldest holder at the start */
+
+/* A closed socket. */
+#define SONDE_ENDED_TCP 1
+#define SONDE_ENDED_PORT 2	/* without connections: a bound one gets late packets */
 
 /* The process when it got the socket; the process table has its current name. */
 struct sonde_owner {
@@ -27,7 +31,8 @@ struct sonde_owner {
 	__u64 image;		/* of the process, at its last use; 0 = unknown */
 	__u32 changes;		/* of process, since the socket exists */
 	__u8 by;		/* SONDE_OWNER_* */
-	__u8 pad[3];
+	__u8 ended;		/* SONDE_ENDED_*: the next socket with its addresses is another */
+	__u8 pad[2];
 };
 
 struct sonde_tuple {

@@ -3,7 +3,6 @@
  * Live half: loads the BPF programs, finds the Go programs of this host at the start and on exec, and probes them.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -116,21 +115,10 @@ static uint32_t gobin_sets(const struct gohttp2_conf *c)
 	return sets;
 }
 
-static uint32_t struct_id(struct probe_env *env, const char *name)
-{
-	const int id = probe_env_btf_find(env, name, BTF_KIND_STRUCT);
-
-	return id > 0 ? (uint32_t)id : 0;
-}
-
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct probe *p = ctx;
 	const struct gohttp2_conf *c = p->conf;
-	const struct gohttp2_types types = {
-		struct_id(p->env, "sock"), struct_id(p->env, "task_struct"),
-		struct_id(p->env, "bpf_uprobe_multi_run_ctx"),
-	};
 	const uint32_t bytes = value_bytes(c);
 	const uint32_t payload = (uint32_t)MIN(c->payload_bytes, (uint64_t)GOHTTP2_VALUE_BYTES_MAX);
 	const bool data = gobin_sets(c) & GOBIN_DATA;
@@ -142,7 +130,6 @@ static void configure(void *ctx, struct bpf_object *obj)
 	probe_rodata_set(obj, "gohttp2_payload", &payload, sizeof(payload));
 	probe_rodata_set(obj, "gohttp2_lengths", &bits, sizeof(bits));
 	probe_rodata_set(obj, "gohttp2_serving", &serving, sizeof(serving));
-	probe_rodata_set(obj, "gohttp2_types", &types, sizeof(types));
 	bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "gohttp2_cpus"), probe_env_n_cpus(p->env));
 	if (!c->ranges)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "gohttp2_plain_framers"), 1);

@@ -169,12 +169,6 @@ struct gohttp2_range_rec {
 	__u8 pad[3];
 };
 
-/* BTF ids of the kernel's structs, for the BPF programs; 0 = unknown. */
-struct gohttp2_types {
-	__u32 sock, task_struct;
-	__u32 uprobe_run;	/* bpf_uprobe_multi_run_ctx */
-};
-
 /* ---- layout of a program, for the BPF programs ---- */
 
 #define GOHTTP2_NAME_BYTES 32 /* longest name of --header */

@@ -22,23 +22,23 @@
 static int hide_payload(struct sonde_rec *rec)
 {
 	struct net_rec *r = (void *)rec;
-	size_t stack_len, room = rec->len - sizeof(*r);
+	size_t rest_len, room = rec->len - sizeof(*r);
 	uint32_t keep, at;
 
 	if (rec->len < sizeof(*r) || r->cap_len > room)
 		return -EBADMSG;
-	stack_len = r->n_stack * sizeof(uint64_t);
-	at = stack_len ? ROUND_UP(r->cap_len, 8u) : r->cap_len;
-	if (at > room || stack_len > room - at)
+	rest_len = r->n_stack * sizeof(uint64_t) + (r->translated ? sizeof(struct sonde_tuple) : 0);
+	at = rest_len ? ROUND_UP(r->cap_len, 8u) : r->cap_len;
+	if (at > room || rest_len > room - at)
 		return -EBADMSG;
 	keep = r->link ? packet_headers_len(r->link, r->data, r->cap_len, r->orig_len) : 0;
 	r->cap_len = keep;
-	if (stack_len) {
+	if (rest_len) {
 		memset(r->data + keep, 0, ROUND_UP(keep, 8u) - keep);
 		keep = ROUND_UP(keep, 8u);
-		memmove(r->data + keep, r->data + at, stack_len);
+		memmove(r->data + keep, r->data + at, rest_len);
 	}
-	rec->len = (uint32_t)(sizeof(*r) + keep + stack_len);
+	rec->len = (uint32_t)(sizeof(*r) + keep + rest_len);
 	return 0;
 }
 

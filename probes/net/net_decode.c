@@ -90,16 +90,35 @@ static int add_stack(struct event *ev, const struct net_rec *r, const void *data
 	return event_add_section(ev, SEC_STACK_KERN, stack + first, (r->n_stack - first) * (uint32_t)sizeof(*stack));
 }
 
+static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
+{
+	ret->family = family;
+	memcpy(ret->addr, addr, sizeof(ret->addr));
+}
+
+static void set_origin(struct net_event *b, const struct sonde_tuple *t)
+{
+	if (t->family != 4 && t->family != 6)
+		return;
+	set_ip(&b->orig_saddr, t->family, t->laddr);
+	set_ip(&b->orig_daddr, t->family, t->raddr);
+	b->orig_sport = t->lport;
+	b->orig_dport = t->rport;
+}
+
 static int decode_packet(struct event *ev, struct net_event *b, const struct net_rec *r, struct cursor *c,
 			 struct arena *scratch)
 {
 	const void *data = cur_bytes(c, r->cap_len), *stack = NULL;
+	struct sonde_tuple origin;
 	int ret;
 
-	if (r->n_stack) {
+	if (r->n_stack || r->translated)
 		cur_skip(c, (8 - r->cap_len % 8) % 8);
+	if (r->n_stack)
 		stack = cur_bytes(c, (size_t)r->n_stack * sizeof(uint64_t));
-	}
+	if (r->translated && cur_copy(c, &origin, sizeof(origin)))
+		set_origin(b, &origin);
 	if (!cur_ok(c) || r->cap_len > r->orig_len)
 		return -EBADMSG;
 	if (r->link) {

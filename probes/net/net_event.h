@@ -40,6 +40,9 @@ struct net_event {
 	uint8_t peer_foreign;
 	uint8_t peer_pad[2];
 	char peer_comm[16];
+	/* before connection tracking translated the packet; families 0 = it did not */
+	struct ipaddr orig_saddr, orig_daddr;
+	uint16_t orig_sport, orig_dport;
 	/* of other datapaths; the notification itself is in SEC_NOTIFY */
 	uint32_t src_identity, dst_identity;
 	uint32_t src_endpoint, dst_endpoint;	/* trace: dst may be the port of a proxy */

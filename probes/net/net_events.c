@@ -124,6 +124,13 @@ enum {
 		    "the other end's socket is in another network namespace than the packet", \
 		    .flags = FIELD_OPTIONAL, .key = "peer_foreign")
 
+#define ORIGIN_ROWS \
+	NET_GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before the packet was translated"), \
+		ROW(orig_sport, "net.orig_sport", FIELD_UINT, "its port", .flags = FIELD_PORT | FIELD_OPTIONAL), \
+		ROW(orig_daddr, "net.orig_dip", FIELD_IP, "destination before the packet was translated", \
+		    .flags = FIELD_OPTIONAL), \
+		ROW(orig_dport, "net.orig_dport", FIELD_UINT, "its port", .flags = FIELD_PORT | FIELD_OPTIONAL)
+
 #define TASK_ROWS \
 	ROW(task_comm, "net.task", FIELD_STR, "task that was running, whoever owns the packet", \
 	    .flags = FIELD_OPEN | FIELD_OPTIONAL), \
@@ -137,7 +144,7 @@ static const struct field trace_fields[] = {
 	NET_GET_ROW(GET_STATE, "net.state", FIELD_STR, "state in its flow: new, established, reply, related",
 		.flags = FIELD_OPEN),
 	NET_GET_ROW(GET_ENCRYPTED, "net.encrypted", FIELD_BOOL, "packet is encrypted (other datapaths)"),
-	NET_GET_ROW(GET_ORIG_IP, "net.orig_ip", FIELD_IP, "source before translation (other datapaths)"),
+	ORIGIN_ROWS,
 	TASK_ROWS,
 };
 
@@ -153,6 +160,7 @@ static const struct field drop_fields[] = {
 		    .flags = FIELD_OPEN),
 	ROW(line, "drop.line", FIELD_UINT, "line in that file", .flags = FIELD_OPTIONAL),
 	ROW(error, "drop.error", FIELD_INT, "return value of a helper there", .flags = FIELD_OPTIONAL),
+	ORIGIN_ROWS,
 	TASK_ROWS,
 };
 
@@ -273,13 +281,16 @@ static int get_state(const struct event *ev, struct value *ret)
 	return 0;
 }
 
-/* Fields that only another datapath's notification contains. */
+/* Fields that another datapath's notification contains; our own packets have an original address too. */
 static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 {
+	const struct net_event *b = ev->body;
 	static const uint8_t none[16];
 	const char *name = word == GET_FILE ? file_name(ev) : NULL;
 	struct cilium_notify n;
 
+	if (word == GET_ORIG_IP && b->orig_saddr.family)
+		return get_ip(&b->orig_saddr, ret);
 	if (word != GET_FILE && (!net_datapath_event_notify(ev, &n) || n.type != CILIUM_TRACE))
 		return -ENOENT;
 	if (word == GET_ENCRYPTED) {
@@ -343,6 +354,25 @@ void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *ou
 		buf_printf(out, "if%u", ifindex);
 	else
 		buf_add_str(out, "-");
+}
+
+void net_text_put_end(const struct ipaddr *ip, uint16_t port, struct buf *out)
+{
+	if (port)
+		ipaddr_port_text(ip, port, out);
+	else
+		ipaddr_text(ip, out);
+}
+
+/* "  orig 10.0.0.1:4711 -> 10.0.0.2:8080" */
+static void put_origin(const struct net_event *b, struct buf *out)
+{
+	if (!b->orig_saddr.family)
+		return;
+	buf_add_str(out, "  orig ");
+	net_text_put_end(&b->orig_saddr, b->orig_sport, out);
+	buf_add_str(out, " -> ");
+	net_text_put_end(&b->orig_daddr, b->orig_dport, out);
 }
 
 static void put_process(const char *name, size_t len, uint32_t pid, uint8_t how, struct buf *out)
@@ -495,6 +525,7 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 {
 	const struct net_event *b = ev->body;
 
+	put_origin(b, out);
 	if (ev->tgid && b->peer_pid)
 		put_both_ends(ev, b, out);
 	else

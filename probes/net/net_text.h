@@ -45,6 +45,9 @@ int net_text_get_end(const struct event *ev, uint16_t field, struct value *ret);
 /* Key in SONDE_NAME_NETNS of the command's own namespace: its inode, as text. No namespace has this inode. */
 #define NET_NS_HOME 1u
 
+/* "10.0.0.1:80", "[fd00::1]:80"; without a port the address alone. */
+void net_text_put_end(const struct ipaddr *ip, uint16_t port, struct buf *out);
+
 /* "eth0", "if7" without a name, "-" for none. */
 void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 

@@ -7,6 +7,7 @@
 #define NET_WIRE_H
 
 #include "sonde/ident_wire.h"
+#include "sonde/owner_wire.h"
 #include "sonde/wire.h"
 
 #define NET_EV_TRACE SONDE_EV(2, 32)	/* a packet passed an observation point */
@@ -106,7 +107,8 @@ struct net_rec {
 	__u8 owner_end;		/* NET_END_* */
 	__u8 owner_foreign;	/* the owner's socket is in another namespace than the packet */
 	__s8 error;		/* xdp: negative errno, or 0 */
-	__u8 pad[7];
+	__u8 translated;	/* 1: a struct sonde_tuple at the end, the packet's before its translation */
+	__u8 pad[6];
 	__u8 data[];		/* cap_len bytes, rounded up to 8, then n_stack addresses, innermost first */
 };
 

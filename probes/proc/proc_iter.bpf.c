@@ -5,7 +5,6 @@
  * kernel calls an iterator again for an object whose record did not fit the page, so all work here is repeatable.
  */
 #include "bpf/ident_listen.bpf.h"
-#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 #include "probes/proc/proc_task.bpf.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause
 /*
- * Owners of sockets: fills the maps of bpf/owner.bpf.h and bpf/ident_flow.bpf.h.
+ * Owners of sockets: fills the maps of bpf/ident_sock.bpf.h and bpf/ident_flow.bpf.h.
  *
  * TCP sockets get theirs at state changes: connect() and listen() run in the process that becomes the owner, an
  * accepted connection takes the listener's. All others get theirs in cgroup hooks at creation, bind and release.
@@ -8,7 +8,6 @@
  * socket later becomes its owner (proc_user.bpf.c).
  */
 #include "bpf/ident_listen.bpf.h"
-#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"
@@ -57,6 +56,7 @@ static __always_inline void owner_copy(__u64 from, __u64 to)
 		return;
 	o = *have;
 	o.cookie = from;
+	o.ended = 0;
 	bpf_map_update_elem(&sonde_sock_owner, &to, &o, BPF_ANY);
 }
 
@@ -96,6 +96,7 @@ static __always_inline int tcp_state(const struct sock *sk, int from, int to, __
 	} else if (to == TCP_CLOSE) {
 		/* A connection stays known: late packets of it belong to whoever had it. A port does not. */
 		what = PROC_SOCK_CLOSE;
+		owner_end(cookie, SONDE_ENDED_TCP);
 		if (from == TCP_LISTEN) {
 			tuple_unset_dual(&t, cookie);
 			listen_remove(cookie);
@@ -241,6 +242,7 @@ int proc_sock_release(struct bpf_sock *ctx)
 	if (ctx->type == SOCK_STREAM)
 		return 1;
 	cookie = bpf_get_socket_cookie(ctx);
+	owner_end(cookie, SONDE_ENDED_PORT);
 	have = bpf_map_lookup_elem(&proc_bound, &cookie);
 	if (!have)
 		return 1;

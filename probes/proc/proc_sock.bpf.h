@@ -7,7 +7,7 @@
 
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_flow.bpf.h"
-#include "bpf/owner.bpf.h"
+#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_wire.h"
 
 /* The port, also of a socket that gave it back a moment before it says that it is closed. */

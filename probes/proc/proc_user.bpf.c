@@ -6,7 +6,6 @@
  * Since 6.3 two tracepoints see every way to send or receive. Older kernels show a reader of TCP, and a writer by its
  * packet in process context; sockets of other protocols keep their maker until the process sends.
  */
-#include "bpf/ident_sock.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 
 #include "bpf/ring.bpf.h"

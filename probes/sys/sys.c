@@ -3,7 +3,6 @@
  * Live half of the sys probe: turns the configuration into read-only data of the BPF programs, loads and attaches
  * them.
  */
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/types.h>
@@ -238,14 +237,6 @@ static void set_clock(struct sys_state *s)
 		*offset_ns = clock_slept_ns();
 }
 
-/* BTF id of struct task_struct; 0 = unknown. */
-static uint32_t task_type(struct probe_env *env)
-{
-	int id = probe_env_btf_find(env, "task_struct", BTF_KIND_STRUCT);
-
-	return id > 0 ? (uint32_t)id : 0;
-}
-
 /* Latency conditions need exact times, and so do tables by process, which may have few calls each. */
 static bool samples_times(const struct sys_conf *c)
 {
@@ -263,21 +254,6 @@ static void set_times(const struct sys_conf *c, struct bpf_object *obj)
 	probe_rodata_set(obj, "sys_tick_ns", &tick_ns, sizeof(tick_ns));
 }
 
-static void set_types(struct probe_env *env, struct bpf_object *obj)
-{
-	static const char *const names[] = { "file", "inode", "dentry", "list_head", "socket", "sock", "unix_sock",
-					     "tcp_sock" };
-	uint32_t ids[ARRAY_SIZE(names)] = { 0 };
-
-	_Static_assert(sizeof(ids) == sizeof(struct ident_types), "an id per member");
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		int id = probe_env_btf_find(env, names[i], BTF_KIND_STRUCT);
-
-		ids[i] = id > 0 ? (uint32_t)id : 0;
-	}
-	probe_rodata_set(obj, "ident_types", ids, sizeof(ids));
-}
-
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const struct setup *setup = ctx;
@@ -286,7 +262,6 @@ static void configure(void *ctx, struct bpf_object *obj)
 	const bool payload = snaplen > 0, context = c->context;
 	const uint32_t page_kb = (uint32_t)sysconf(_SC_PAGESIZE) / 1024;
 	const uint8_t result = (uint8_t)c->result, by = c->summary ? (uint8_t)c->by : SYS_BY_ALL;
-	const uint32_t task = task_type(setup->p->env);
 	struct bpf_map *scratch = bpf_object__find_map_by_name(obj, "sys_scratch");
 
 	sys_suppress_configure(c, obj);
@@ -299,8 +274,6 @@ static void configure(void *ctx, struct bpf_object *obj)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "sys_stats_rows_by"), SYS_BY_MOST);
 	probe_rodata_set(obj, "sys_by", &by, sizeof(by));
 	set_times(c, obj);
-	set_types(setup->p->env, obj);
-	probe_rodata_set(obj, "sys_task_type", &task, sizeof(task));
 	probe_rodata_set(obj, "sys_snaplen", &snaplen, sizeof(snaplen));
 	probe_rodata_set(obj, "sys_payload", &payload, sizeof(payload));
 	probe_rodata_set(obj, "sys_result", &result, sizeof(result));

@@ -35,6 +35,7 @@
 #include "probe/shared_maps.h"
 #include "probe/typed_map.h"
 #include "ring/ring.h"
+#include "sonde/types_wire.h"
 
 #define WAKEUP_BYTES_MOST (512u << 10)	/* more would keep the reader asleep for long; a busy reader loses its turn */
 #define DEFAULT_WAKEUP_PCT 25
@@ -66,6 +67,7 @@ struct probe_env {
 	bool no_btf;
 	struct btf_root *btf_root;	/* owned; NULL: libbpf looks for the kernel's BTF itself */
 	struct map_types *types;	/* owned; NULL = maps get no BTF types */
+	uint32_t type_ids[SONDE_TYPE__MAX];	/* all 0: not searched yet */
 	struct kernel_names names;
 	struct shared_maps shared;
 	int *ring_fds;			/* owned; by class and CPU; -1 = none */
@@ -348,6 +350,43 @@ int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind)
 	return id < 0 ? -ENOENT : id;
 }
 
+static void find_types(const struct btf *btf, uint32_t ids[static SONDE_TYPE__MAX])
+{
+	static const char *const names[] = {
+		[SONDE_TYPE_task_struct] = "task_struct", [SONDE_TYPE_sk_buff] = "sk_buff",
+		[SONDE_TYPE_sock] = "sock", [SONDE_TYPE_file] = "file", [SONDE_TYPE_inode] = "inode",
+		[SONDE_TYPE_dentry] = "dentry", [SONDE_TYPE_list_head] = "list_head",
+		[SONDE_TYPE_socket] = "socket", [SONDE_TYPE_unix_sock] = "unix_sock",
+		[SONDE_TYPE_tcp_sock] = "tcp_sock",
+		[SONDE_TYPE_bpf_uprobe_multi_run_ctx] = "bpf_uprobe_multi_run_ctx",
+	};
+
+	_Static_assert(ARRAY_SIZE(names) == SONDE_TYPE__MAX, "each type has a name");
+	for (uint32_t id = 1; id < btf__type_cnt(btf); id++) {
+		const struct btf_type *t = btf__type_by_id(btf, id);
+
+		for (size_t i = 0; btf_is_struct(t) && i < ARRAY_SIZE(names); i++)
+			if (!ids[i] && !strcmp(btf__name_by_offset(btf, t->name_off), names[i]))
+				ids[i] = id;
+	}
+}
+
+/* Of the complete BTF, whatever libbpf relocates the object by. */
+static void set_types(struct probe_env *env, struct bpf_object *obj)
+{
+	const bool used = probe_rodata(obj, "sonde_types", sizeof(env->type_ids));
+	const struct btf *btf = used && !env->type_ids[SONDE_TYPE_task_struct] ? probe_env_btf(env) : NULL;
+	bool left;
+
+	if (btf) {
+		left = coop_leave(env->coop);
+		find_types(btf, env->type_ids);
+		coop_return(env->coop, left);
+	}
+	if (used)
+		probe_rodata_set(obj, "sonde_types", env->type_ids, sizeof(env->type_ids));
+}
+
 unsigned probe_env_n_cpus(const struct probe_env *env)
 {
 	return env->n_cpus;
@@ -403,6 +442,7 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
 	probe_rodata_set(obj, "sonde_self", &env->self, sizeof(env->self));
 	probe_rodata_set(obj, "sonde_spawner", &env->spawner, sizeof(env->spawner));
 	probe_rodata_set(obj, "sonde_wakeup_bytes", env->wakeup_bytes, sizeof(env->wakeup_bytes));
+	set_types(env, obj);
 	probe_select_apply(env->select_flags[instance], obj);
 	return 0;
 }

@@ -83,6 +83,7 @@ BAD = [
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(struct __sk_buff *skb) { skb->mark = 1; }\n"}, "assignment to mark"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
     ("stack", {"src/base/a.c": C}, "has no BPF programs: run `make all`"),
+    ("typed", {"bpf/a.bpf.h": DUAL + "int f(void) { return bpf_core_type_id_kernel(struct sock); }\n"}, "use TYPED()"),
     ("structure", {"src/base/a.c": C, "tools/lint/structure.max": '{"circles": {"target": 0}}'},
      "is not a build folder: run `make all`"),
     ("imports", {"tests/e2e/a.py": "def wait():\n    pass\n", "tests/e2e/b.py": "from a import wait_until\n"},

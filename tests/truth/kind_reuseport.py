@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Three processes with a socket each in one SO_REUSEPORT group, chosen by the kernel's hash or by a program: each
-datagram belongs to the process that received it."""
+"""Three processes with a socket each in one SO_REUSEPORT group, chosen by the kernel's hash or by a program (classic
+BPF, eBPF): each datagram belongs to the process that received it."""
 import helpers
 import packets
 
-PORTS, SOCKETS, DATAGRAMS = {"hash": 8001, "cbpf": 8002}, 3, 2
+PORTS, SOCKETS, DATAGRAMS = {"hash": 8001, "cbpf": 8002, "ebpf": 8003}, 3, 2
 
 
 def run(stage):

@@ -94,12 +94,7 @@ struct call_tls_hello {
 	__u32 pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct call_tls_hello_key);
-	__type(value, struct call_tls_hello);
-} call_tls_hellos UNIT_SHARED SEC(".maps");
+UNIT_MAP(call_tls_hellos, LRU_HASH, 16384, struct call_tls_hello_key, struct call_tls_hello);
 
 /* Plain text of a connection. Made when its socket begins to carry TLS. */
 struct call_tls_conn {

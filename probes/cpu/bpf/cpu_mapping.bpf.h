@@ -68,12 +68,7 @@ static __always_inline bool mm_sequence(struct mm_struct *mm, __u32 *ret)
 
 #if SONDE_UNWIND
 /* Number of evictions: a cached table of an earlier number may have lost its words to another table. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} cpu_unwind_gone UNIT_SHARED SEC(".maps");
+UNIT_MAP(cpu_unwind_gone, ARRAY, 1, __u32, __u32);
 
 static __always_inline __u32 tables_number(void)
 {

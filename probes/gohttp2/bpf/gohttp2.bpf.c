@@ -921,15 +921,17 @@ struct task_struct___run {
 
 #pragma clang attribute pop
 
-/* As bpf_get_attach_cookie(), by loads where the kernel's types are known. @multi: a constant. */
+/* As bpf_get_attach_cookie(), by loads where the kernel has these types. @multi: a constant. */
 static __always_inline __u64 cookie_of(struct bpf_user_regs *regs, const struct task_struct *task, bool multi)
 {
 	const struct bpf_uprobe_multi_run_ctx___go *run;
 
-	if (!multi || !bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.uprobe_run)
+	if (!multi || !HAS_TYPE(bpf_uprobe_multi_run_ctx) || !bpf_core_field_exists(struct task_struct___run, bpf_ctx) ||
+	    !bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___go, uprobe) ||
+	    !bpf_core_field_exists(struct bpf_uprobe___go, cookie))
 		return bpf_get_attach_cookie(regs);
-	task = bpf_rdonly_cast(task, gohttp2_types.task_struct);
-	run = bpf_rdonly_cast(((const struct task_struct___run *)task)->bpf_ctx, gohttp2_types.uprobe_run);
+	task = TYPED(task, task_struct);
+	run = TYPED(((const struct task_struct___run *)task)->bpf_ctx, bpf_uprobe_multi_run_ctx);
 	return run->uprobe->cookie;
 }
 

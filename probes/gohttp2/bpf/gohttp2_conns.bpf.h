@@ -50,12 +50,7 @@ struct {
 } gohttp2_conn_types UNIT_SHARED SEC(".maps");
 
 /* How often a type led to no socket. Type 0: it could not be read. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 256);
-	__type(key, struct gohttp2_type_key);
-	__type(value, __u64);
-} gohttp2_conn_ends UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_conn_ends, LRU_HASH, 256, struct gohttp2_type_key, __u64);
 
 enum inside { INSIDE_NONE, INSIDE_CONN, INSIDE_FD, INSIDE_FAULT };
 
@@ -310,19 +305,12 @@ struct gohttp2_known {
 	__u32 pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct gohttp2_object);
-	__type(value, struct gohttp2_known);
-} gohttp2_conns UNIT_SHARED SEC(".maps");
-
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+UNIT_MAP(gohttp2_conns, LRU_HASH, 4096, struct gohttp2_object, struct gohttp2_known);
 
 /* NULL = not cached. Preemption must be off. */
 static __always_inline struct gohttp2_near *near_in(struct gohttp2_cpu *cpu, __u64 addr)
 {
-	if (!bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.sock || !cpu)
+	if (!HAS_TYPE(sock) || !cpu)
 		return NULL;
 	return &cpu->near[slot_of(addr) & (NEAR_SLOTS - 1)];
 }
@@ -336,7 +324,7 @@ static __always_inline bool is_near(struct gohttp2_near *n, const struct gohttp2
 
 	if (n->addr != addr || n->g != g || n->born != l->born || n->tgid != tgid || n->closed != l->closed)
 		return false;
-	sk = bpf_rdonly_cast((void *)n->sk, gohttp2_types.sock);
+	sk = TYPED(n->sk, sock);
 	if (ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport) != n->ports)
 		return false;
 	cookie = sk->__sk_common.skc_cookie.counter;
@@ -446,12 +434,7 @@ struct gohttp2_web_conn {
 	__u64 side;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct gohttp2_object);
-	__type(value, struct gohttp2_web_conn);
-} gohttp2_framers UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_framers, LRU_HASH, 4096, struct gohttp2_object, struct gohttp2_web_conn);
 
 /* Updated with each request, so that memory reused for another connection's Framer maps to that connection. */
 static __always_inline void remember_framer(const struct gohttp2_scratch *s, const struct gohttp2_layout *l,

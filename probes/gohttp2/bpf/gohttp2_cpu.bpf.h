@@ -53,12 +53,7 @@ struct gohttp2_cpu {
 	struct gohttp2_header_cache again[AGAIN_SLOTS];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);	/* CPUs, set at run time */
-	__type(key, __u32);
-	__type(value, struct gohttp2_cpu);
-} gohttp2_cpus UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_cpus, ARRAY, 1 /* CPUs, set at run time */, __u32, struct gohttp2_cpu);
 
 static __always_inline struct gohttp2_cpu *my_cpu(void)
 {

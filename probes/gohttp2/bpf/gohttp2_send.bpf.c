@@ -89,9 +89,9 @@ static __always_inline void number_of_call(struct sonde_ident *id, const struct 
 
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
-	if (!bpf_ksym_exists(bpf_rdonly_cast) || !gohttp2_types.task_struct)
+	if (!HAS_TYPE(task_struct))
 		return bpf_get_current_cgroup_id();
-	task = bpf_rdonly_cast(task, gohttp2_types.task_struct);
+	task = TYPED(task, task_struct);
 	return task->cgroups->dfl_cgrp->kn->id;
 }
 

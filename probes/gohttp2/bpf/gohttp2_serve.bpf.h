@@ -22,12 +22,7 @@ struct gohttp2_serving {
 	__u64 handler;	/* 0 = not started yet */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct gohttp2_stream);
-	__type(value, struct gohttp2_serving);
-} gohttp2_streams UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_streams, LRU_HASH, 8192, struct gohttp2_stream, struct gohttp2_serving);
 
 static __always_inline struct sonde_goroutine goroutine_of(const struct gohttp2_scratch *s, __u64 goid)
 {
@@ -107,12 +102,7 @@ struct gohttp2_caller {
 };
 
 /* Requests of gRPC's clients whose goroutine serves a call, from their making until they are written. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct gohttp2_request);
-	__type(value, struct gohttp2_caller);
-} gohttp2_callers UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_callers, LRU_HASH, 8192, struct gohttp2_request, struct gohttp2_caller);
 
 static __always_inline struct gohttp2_request request_of(const struct gohttp2_scratch *s, __u64 fields)
 {

@@ -12,6 +12,7 @@
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "bpf/words.bpf.h"
 #include "probes/gohttp2/gohttp2_miss_numbers.h"
 #include "probes/gohttp2/gohttp2_wire.h"
@@ -33,9 +34,6 @@ UNIT_SHARED const volatile __u32 gohttp2_value_bytes = 512; /* of one header val
 UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, at most VALUE_BYTES - 1 */
 UNIT_SHARED const volatile bool gohttp2_data = false;	/* DATA frames are watched */
 UNIT_SHARED const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
-
-/* For bpf_rdonly_cast(): a field costs one load, not one helper call, whose code is rarely in the cache. */
-UNIT_SHARED const volatile struct gohttp2_types gohttp2_types = { 0 };
 
 /* Since 6.11. On older kernels that preempt, two frames on one CPU at once could corrupt each other. */
 extern void bpf_preempt_disable(void) __weak __ksym;
@@ -101,12 +99,7 @@ struct gohttp2_scratch {
 	__u8 data[DATA_BYTES + VALUE_BYTES + 64] __attribute__((aligned(8)));
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gohttp2_scratch);
-} gohttp2_scratch UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_scratch, PERCPU_ARRAY, 1, __u32, struct gohttp2_scratch);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -116,19 +109,9 @@ struct {
 	__type(value, struct gohttp2_layout);
 } gohttp2_layouts UNIT_SHARED SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 64);
-	__type(key, struct gohttp2_name);
-	__type(value, struct gohttp2_name_val);
-} gohttp2_names UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_names, HASH, 64, struct gohttp2_name, struct gohttp2_name_val);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, GOHTTP2_MISSES);
-	__type(key, __u32);
-	__type(value, __u64);
-} gohttp2_misses UNIT_SHARED SEC(".maps");
+UNIT_MAP(gohttp2_misses, PERCPU_ARRAY, GOHTTP2_MISSES, __u32, __u64);
 
 static __always_inline void count_miss(__u32 site)
 {

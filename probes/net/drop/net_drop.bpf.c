@@ -105,7 +105,9 @@ static __always_inline void receiver_by_reader(struct net_scratch *s, struct net
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	s->received.netns = net_inode_probed(BPF_CORE_READ(task, nsproxy, net_ns));
-	if (!s->received.netns || !(end_exact(e, &s->received, SONDE_HOW_TUPLE) || end_bound(e, &s->received, true)))
+	if (!s->received.netns)
+		return;
+	if (!end_exact(e, &s->received, SONDE_HOW_TUPLE) && !end_bound(e, &s->received, true))
 		return;
 	if (!e->proc || e->proc->tgid != bpf_get_current_pid_tgid() >> 32)
 		*e = (struct net_end){};
@@ -125,36 +127,76 @@ static __always_inline bool sender_by_socket(struct net_end *e, struct sock *sk,
 	       e->known;
 }
 
+static __always_inline struct net_scratch *scratch_of_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&net_scratch, &cpu);
+}
+
 /*
  * The ends of the packet in this CPU's scratch: the receiver that the kernel names, else the sender by its socket,
- * else both by addresses. A function of its own to the verifier, which takes longest for these look-ups. @skb: the
- * address of a struct sk_buff.
+ * else both by addresses. Each step is a function of its own to the verifier, which takes longest for these look-ups:
+ * ways through one would multiply with those through the next. @addr: of a struct sk_buff.
  */
-__noinline int drop_ends(__u64 addr, __u64 rx_cookie)
+__noinline int drop_tuples(__u64 addr)
+{
+	struct net_scratch *s = scratch_of_cpu();
+	bool is_ip = s && scratch_tuples(s->skb.link, s->skb.netns);
+
+	if (s)
+		s->origin.family = 0;
+	if (is_ip)
+		find_origin(s, (struct sk_buff *)addr);
+	return is_ip;
+}
+
+/* Returns whether the addresses have to say who the sender is. */
+__noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 is_ip)
 {
 	struct sk_buff *skb = (struct sk_buff *)addr;
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
-	struct net_end sender = {}, receiver = {};
-	struct net_ends ends;
-	bool by_socket, is_ip;
+	struct net_scratch *s = scratch_of_cpu();
+	struct net_end e = {};
+	bool named;
 
 	if (!s)
 		return 0;
-	is_ip = scratch_tuples(s->skb.link, s->skb.netns);
-	by_socket = sender_by_socket(&sender, BPF_CORE_READ(skb, sk), s->skb.netns);
-	if ((!end_set(&receiver, rx_cookie, SONDE_HOW_STORAGE, false) || !receiver.known) && is_ip) {
-		if (!s->skb.netns)
-			receiver_by_reader(s, &receiver);
-		else
-			receiver_by_tuple(&receiver, s, skb_is_local(skb, bpf_ntohs(BPF_CORE_READ(skb, protocol))) ||
-						       skb_is_for_device(&s->skb, &s->sent));
-		if (!by_socket && s->skb.netns && !sender_by_translation(&sender, s, skb))
-			sender_by_tuple(&sender, s);
-	}
-	ends_order(&ends, &sender, &receiver, by_socket && receiver.how != SONDE_HOW_STORAGE);
-	ends_keep(s, &ends);
-	return 0;
+	named = end_set(&e, rx_cookie, SONDE_HOW_STORAGE, false) && e.known;
+	if (!named && is_ip && !s->skb.netns)
+		receiver_by_reader(s, &e);
+	else if (!named && is_ip)
+		receiver_by_tuple(&e, s, skb_is_local(skb, bpf_ntohs(BPF_CORE_READ(skb, protocol))) ||
+					 skb_is_for_device(&s->skb, &s->sent));
+	end_keep(&s->receiver, &e);
+	return !named && is_ip && s->skb.netns;
+}
+
+/* Returns whether the packet's socket says it. */
+__noinline int drop_sender(__u64 addr, __u32 by_tuple)
+{
+	struct sk_buff *skb = (struct sk_buff *)addr;
+	struct net_scratch *s = scratch_of_cpu();
+	struct net_end e = {};
+	bool by_socket;
+
+	if (!s)
+		return 0;
+	by_socket = sender_by_socket(&e, BPF_CORE_READ(skb, sk), s->skb.netns);
+	if (!by_socket && by_tuple && !sender_by_translation(&e, s))
+		sender_by_tuple(&e, s);
+	end_keep(&s->sender, &e);
+	return by_socket;
+}
+
+static __always_inline void find_ends(struct net_scratch *s, __u64 addr, __u64 rx_cookie, struct net_ends *ret)
+{
+	bool by_tuple = drop_receiver(addr, rx_cookie, drop_tuples(addr));
+	bool by_socket = drop_sender(addr, by_tuple);
+	struct net_end sender, receiver;
+
+	end_kept(&sender, &s->sender);
+	end_kept(&receiver, &s->receiver);
+	ends_order(ret, &sender, &receiver, by_socket && receiver.how != SONDE_HOW_STORAGE);
 }
 
 static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
@@ -195,8 +237,9 @@ static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, 
 	r->cap_len = got < snap ? got : snap;
 }
 
-static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_rec *r)
+static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_scratch *s)
 {
+	struct net_rec *r = &s->rec;
 	__u32 depth = net_stack_depth, len = r->cap_len;
 	long n;
 
@@ -212,6 +255,7 @@ static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_r
 	}
 	if (len > net_snap_limit + 8 + depth * 8)
 		goto lost;
+	len = rec_add_origin(s, len);
 	r->hdr.len = sizeof(*r) + len;
 	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
 	return;
@@ -236,7 +280,7 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 /* With flow counting on, looks up the packet in the flow table of its namespace. */
 const volatile bool drop_turns;
 
-/* As drop_ends(). */
+/* As drop_tuples(). */
 __noinline int drop_turn(__u64 addr, __u32 reason)
 {
 	struct sk_buff *skb = (struct sk_buff *)addr;
@@ -279,8 +323,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
-	drop_ends(address_number(s, skb), sk_cookie(rx_sk));
-	ends_kept(s, &ends);
+	find_ends(s, address_number(s, skb), sk_cookie(rx_sk), &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
 		return;
@@ -301,7 +344,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	rec_set_task(r);
 	r->location = ((__u64 *)ctx)[1];
 	fill_rec(r, skb, k, full_reason);
-	emit(ctx, l, r);
+	emit(ctx, l, s);
 }
 
 static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,

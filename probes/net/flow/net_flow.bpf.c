@@ -22,7 +22,6 @@
 #define QUERIES_MAX 3	/* later queries would not succeed either */
 #define SLOT_AFTER 8	/* packets: most flows are shorter and never get a slot */
 #define TCP_FIN 1
-#define TCP_SYN 2
 #define TCP_RST 4
 #define TCP_ACK 16
 #define TCP_ECN 0xc0
@@ -102,8 +101,10 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 		receiver_of_group(skb, s, &receiver);
 	}
 	if (!receiver.known || receiver.foreign) {
-		if (!end_by_socket(skb, &sender, &receiver, way) &&
-		    !(way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT && sender_by_translation(&sender, s, skb)))
+		s->origin.family = 0;
+		if (way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT)
+			find_origin(s, skb);
+		if (!end_by_socket(skb, &sender, &receiver, way) && !sender_by_translation(&sender, s))
 			sender_by_tuple(&sender, s);
 		if (!sender.known && !receiver.known)
 			receiver_by_tuple(&receiver, s, false);
@@ -115,12 +116,15 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_entry *f, struct net_scratch *s,
 				       __u8 way)
 {
+	const __u8 flags = f->forward.tcp_flags | f->back.tcp_flags;
 	struct net_ends ends;
 	struct sonde_owner *o;
 
 	s->is_error = false;
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
+	if (flags & TCP_SYN && !(flags & (TCP_FIN | TCP_RST)))
+		scratch_begin(s);
 	find_ends(skb, f, s, way, &ends);
 	o = ends.owner.proc;
 	if (!o && f->owner_tgid)

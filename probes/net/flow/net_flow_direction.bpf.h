@@ -79,14 +79,14 @@ static __always_inline void turn_redirected(struct sk_buff *skb, __u32 ifindex, 
 	__u32 netns = dev ? dev_netns(dev) : 0;
 	void *table = bpf_map_lookup_elem(&net_flow_direction_tables, &netns);
 	struct net_flow_direction *turn;
-	bool turned;
+	struct net_head kind;
 
 	if (!table || (proto != NET_P_IP && proto != NET_P_IPV6))
 		return;
 	__builtin_memset(head, 0, NET_HEAD_BYTES);
 	if (bpf_probe_read_kernel(head, TURN_HEAD_READ, skb->head + skb->network_header))
 		return;
-	if (!head_tuple(head, SONDE_LINK_RAW, netns, t, &turned) || turned)
+	if (!head_tuple(head, SONDE_LINK_RAW, netns, t, &kind) || kind.turned)
 		return;
 	turn = turn_find(table, skb, t, ifindex);
 	if (turn)

@@ -127,14 +127,6 @@ static int flow_get(const struct event *ev, const struct field *f, struct value 
 
 /* ---- text ---- */
 
-static void put_end(struct buf *out, const struct ipaddr *ip, uint16_t port)
-{
-	if (port)
-		ipaddr_port_text(ip, port, out);
-	else
-		ipaddr_text(ip, out);
-}
-
 static void put_proto(struct buf *out, uint8_t proto)
 {
 	switch (proto) {
@@ -167,9 +159,9 @@ static void put_ends(const struct event *ev, struct buf *out)
 	const struct conn *c = &ev->keys.conn;
 	bool back = b->is_reply;
 
-	put_end(out, back ? &c->daddr : &c->saddr, back ? c->dport : c->sport);
+	net_text_put_end(back ? &c->daddr : &c->saddr, back ? c->dport : c->sport, out);
 	buf_add_str(out, back ? " <- " : " -> ");
-	put_end(out, back ? &c->saddr : &c->daddr, back ? c->sport : c->dport);
+	net_text_put_end(back ? &c->saddr : &c->daddr, back ? c->sport : c->dport, out);
 	buf_add_char(out, ' ');
 	put_proto(out, c->proto);
 }
@@ -181,9 +173,9 @@ static void put_nat(const struct event *ev, struct buf *out)
 	if (!b->nat)
 		return;
 	buf_add_str(out, "  nat ");
-	put_end(out, &b->nat_saddr, b->nat_sport);
+	net_text_put_end(&b->nat_saddr, b->nat_sport, out);
 	buf_add_str(out, " -> ");
-	put_end(out, &b->nat_daddr, b->nat_dport);
+	net_text_put_end(&b->nat_daddr, b->nat_dport, out);
 }
 
 static void put_turn(const struct event *ev, struct buf *out)

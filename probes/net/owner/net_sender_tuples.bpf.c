@@ -76,11 +76,11 @@ struct {
 /* False without an IP header, and for errors about other flows. */
 static __always_inline bool read_tuple(struct sk_buff *skb, __u32 netns, struct feed_scratch *s)
 {
-	bool turned;
+	struct net_head kind;
 
 	__builtin_memset(s->head, 0, NET_HEAD_BYTES);
 	return !bpf_probe_read_kernel(s->head, FEED_HEAD_BYTES, skb->head + skb->network_header) &&
-	       head_tuple(s->head, SONDE_LINK_RAW, netns, &s->tuple, &turned) && !turned;
+	       head_tuple(s->head, SONDE_LINK_RAW, netns, &s->tuple, &kind) && !kind.turned;
 }
 
 /* A forwarded packet that connection tracking translated: the tuple it came with leads to its sender. */

@@ -17,7 +17,6 @@
 
 #include "bpf/filter.bpf.h"
 #include "bpf/ident.bpf.h"
-#include "bpf/owner.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/net/owner/net_sock_wire.h"
 #include "probes/net/net_wire.h"

@@ -99,8 +99,11 @@ static __always_inline void find_ends(struct __sk_buff *skb, struct net_scratch 
 	bool out = dir == NET_DIR_OUT, by_socket;
 	struct net_end sender = {}, receiver = {};
 
+	s->origin.family = 0;
+	if (is_ip)
+		find_origin(s, skb);
 	by_socket = sender_by_socket(skb, s, dir, is_ip, &sender);
-	if (!by_socket && is_ip && !(out && sender_by_translation(&sender, s, skb)))
+	if (!by_socket && is_ip && !(out && sender_by_translation(&sender, s)))
 		sender_by_tuple(&sender, s);
 	if (out)
 		sender_of_group(skb, &sender);

@@ -17,8 +17,8 @@
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_flow.bpf.h"
 #include "bpf/ident_sock.bpf.h"
-#include "bpf/owner.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "sonde/pktfilter_wire.h"
 #include "sonde/ratelimit.bpf.h"
 #include "probes/net/net_wire.h"
@@ -49,7 +49,7 @@ struct net_skb {
 	__u8 pad[6];
 };
 
-/* struct net_end without the pointer, which memory cannot hold. */
+/* struct net_end without the pointer, which memory cannot hold, for another function to the verifier. */
 struct net_end_kept {
 	__u64 cookie;
 	__u8 how, foreign;
@@ -61,10 +61,9 @@ struct net_scratch {
 	__u64 busy; /* a program that interrupts another on this CPU must not use the rest */
 	struct net_skb skb;
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
-	struct sonde_tuple origin;	   /* sent, before connection tracking translated it */
+	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
-	struct net_end_kept owner, peer; /* ends_keep() */
-	__u64 end;
+	struct net_end_kept sender, receiver; /* end_keep() */
 	__u64 addr;		/* address_number() */
 	struct net_rec rec;	/* then packet bytes and addresses */
 };
@@ -73,7 +72,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX);
+	__uint(value_size, sizeof(struct net_scratch) + NET_STACK_MAX * 8 + NET_SNAP_MAX + NET_PULLED_MAX +
+			   sizeof(struct sonde_tuple));
 } net_scratch SEC(".maps");
 
 struct {
@@ -171,6 +171,8 @@ static __always_inline bool rate_pass(struct sonde_ledger *l, __u32 kind)
 #define NET_P_IPV6 0x86dd
 #define NET_P_8021Q 0x8100
 #define NET_P_8021AD 0x88a8
+
+#define TCP_SYN 2	/* byte 13 of the header */
 
 /* Types, RFC 792 and RFC 4443. */
 enum {
@@ -331,19 +333,23 @@ static __always_inline void tuple_to_query(struct bpf_sock_tuple *to, const stru
 	}
 }
 
+struct net_head {
+	bool turned;	/* an ICMP error, with the tuple of the packet it reports on: it belongs to its recipient */
+	bool syn;
+};
+
 /*
  * The 5-tuple of the packet whose first bytes are @head (zeroed behind the captured part): source as local,
- * destination as remote. An ICMP error has the tuple of the packet it reports on and sets *ret_turned: it belongs to
- * its recipient. False if the packet is not IP, or if it has neither ports nor an identifier.
+ * destination as remote. False if the packet is not IP, or if it has neither ports nor an identifier.
  */
 static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns, struct sonde_tuple *t,
-				       bool *ret_turned)
+				       struct net_head *ret)
 {
 	__u16 proto = 0;
 	__u32 off = head_l3(head, link, &proto);
 	__u8 type;
 
-	*ret_turned = false;
+	*ret = (struct net_head){};
 	__builtin_memset(t, 0, sizeof(*t));
 	t->netns = netns;
 	if (off > 22)
@@ -351,6 +357,7 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	off = proto == NET_P_IP ? tuple_v4(t, head, off) : tuple_v6(t, head, off);
 	if (t->proto != IPPROTO_ICMP && t->proto != IPPROTO_ICMPV6) {
 		set_ports(t, head, off);
+		ret->syn = t->proto == IPPROTO_TCP && off <= NET_HEAD_BYTES - 14 && head_u8(head, off + 13) & TCP_SYN;
 		return true;
 	}
 	if (off > NET_HEAD_BYTES - 8)
@@ -364,21 +371,58 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 		return false;
 	off = proto == NET_P_IP ? tuple_v4(t, head, off + 8) : tuple_v6(t, head, off + 8);
 	set_ports(t, head, off);
-	*ret_turned = true;
+	ret->turned = true;
 	return true;
+}
+
+/* Removes what leads from @t to a closed socket. @key: memory, because the stack of flow programs is full. */
+static __always_inline void tuple_begin(const struct sonde_tuple *t, struct sonde_tuple *key)
+{
+	struct sonde_sender *s = flow_sender(t);
+	struct sonde_owner *o = s ? owner_by_cookie(s->cookie) : NULL;
+	struct net_remote *r;
+
+	if (o && o->ended)
+		bpf_map_delete_elem(&sonde_senders, t);
+	*key = *t;
+	key->netns = 0;
+	r = bpf_map_lookup_elem(&inst_net_remote, key);
+	o = r ? owner_by_cookie(r->cookie) : NULL;
+	if (o && o->ended)
+		bpf_map_delete_elem(&inst_net_remote, key);
+}
+
+/* A handshake begins on the tuples of @s: closed sockets have no part in it. */
+static __always_inline void scratch_begin(struct net_scratch *s)
+{
+	tuple_begin(&s->sent, &s->origin);
+	tuple_begin(&s->received, &s->origin);
+}
+
+/* The same for this CPU's scratch: a function of its own to the verifier. */
+__weak __noinline int tuples_begin(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	if (s)
+		scratch_begin(s);
+	return 0;
 }
 
 /* Fills both tuples of the scratch from the packet in its record. */
 static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
-	bool turned;
+	struct net_head head;
 
 	s->is_error = false;
-	if (!head_tuple(s->rec.data, link, netns, &s->sent, &turned))
+	if (!head_tuple(s->rec.data, link, netns, &s->sent, &head))
 		return false;
 	tuple_turn(&s->received, &s->sent);
-	s->is_error = turned;
-	if (turned) {
+	s->is_error = head.turned;
+	if (head.syn)
+		tuples_begin();
+	if (head.turned) {
 		struct sonde_tuple t = s->sent;
 
 		s->sent = s->received;
@@ -405,6 +449,7 @@ struct net_end {
 	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
 	__u8 foreign;			/* the socket is in another namespace than the packet */
 	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
+	__u8 passed;			/* closed, without connections: a socket bound there comes first */
 };
 
 /* Look-ups return whether there is such a socket; its process may be unknown. */
@@ -418,6 +463,7 @@ static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, b
 	e->cookie = cookie;
 	e->foreign = foreign;
 	e->known = o != NULL;
+	e->passed = o && o->ended == SONDE_ENDED_PORT;
 	if (!o)
 		e->how = SONDE_HOW_UNKNOWN;
 	else if (o->cookie != cookie)	/* a connection that no process has used yet */
@@ -514,15 +560,29 @@ static __always_inline bool end_bound(struct net_end *e, const struct sonde_tupl
 		return false;
 	if (!s->group)
 		return end_set(e, s->cookie, t->proto == IPPROTO_TCP ? SONDE_HOW_LISTENER : SONDE_HOW_LOOKUP, false);
-	e->how = SONDE_HOW_GROUP;
+	*e = (struct net_end){ .how = SONDE_HOW_GROUP };
 	return true;
+}
+
+/*
+ * The socket of this namespace at the local end of @t. A closed one has late packets of its connection; without
+ * connections the socket that is bound now gets them.
+ */
+static __always_inline bool end_here(struct net_end *e, const struct sonde_tuple *t, bool local)
+{
+	return (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && !e->passed) || end_bound(e, t, local) || e->known;
+}
+
+static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool local)
+{
+	if (!end_here(e, t, local))
+		end_remote(e, t, SONDE_HOW_TUPLE);
 }
 
 /* The receiver by the packet's addresses; @local: the kernel delivers it here. */
 static __always_inline void receiver_by_tuple(struct net_end *e, const struct net_scratch *s, bool local)
 {
-	if (!(end_exact(e, &s->received, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->received, local))
-		end_remote(e, &s->received, SONDE_HOW_TUPLE);
+	end_by_tuple(e, &s->received, local);
 }
 
 /*
@@ -531,17 +591,34 @@ static __always_inline void receiver_by_tuple(struct net_end *e, const struct ne
  */
 static __always_inline void sender_by_tuple(struct net_end *e, const struct net_scratch *s)
 {
-	if (!(end_exact(e, &s->sent, SONDE_HOW_TUPLE) && e->known) && !end_bound(e, &s->sent, false))
-		end_remote(e, &s->sent, SONDE_HOW_TUPLE);
+	end_by_tuple(e, &s->sent, false);
+}
+
+static __always_inline bool tuple_has_ends_of(const struct sonde_tuple *t, const struct sonde_tuple *other)
+{
+	const __u32 *a = (const __u32 *)t->laddr, *b = (const __u32 *)other->laddr;
+	__u32 differ = (t->lport ^ other->lport) | (t->rport ^ other->rport);
+
+#pragma unroll
+	for (int i = 0; i < 8; i++)	/* laddr, raddr */
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+/* Fills s->origin. A packet on its way to its translation has the same tuple still. @skb: as in flow_nfct(). */
+static __always_inline void find_origin(struct net_scratch *s, const void *skb)
+{
+	if (s->is_error || !flow_translated(skb, &s->sent, &s->origin) || tuple_has_ends_of(&s->origin, &s->sent))
+		s->origin.family = 0;
 }
 
 /*
  * The sender of a forwarded packet that connection tracking translated, by the tuple it came with; the translated one
- * leads to it from now on. @skb: as in flow_nfct().
+ * leads to it from now on.
  */
-static __always_inline bool sender_by_translation(struct net_end *e, struct net_scratch *s, const void *skb)
+static __always_inline bool sender_by_translation(struct net_end *e, struct net_scratch *s)
 {
-	if (s->is_error || !flow_translated(skb, &s->sent, &s->origin))
+	if (!s->origin.family)
 		return false;
 	if (!end_exact(e, &s->origin, SONDE_HOW_CONNTRACK) && !end_remote(e, &s->origin, SONDE_HOW_CONNTRACK))
 		return false;
@@ -579,13 +656,6 @@ static __always_inline void end_keep(struct net_end_kept *to, const struct net_e
 	to->foreign = e->foreign;
 }
 
-static __always_inline void ends_keep(struct net_scratch *s, const struct net_ends *ends)
-{
-	end_keep(&s->owner, &ends->owner);
-	end_keep(&s->peer, &ends->peer);
-	s->end = ends->end;
-}
-
 static __always_inline void end_kept(struct net_end *e, const struct net_end_kept *from)
 {
 	e->proc = owner_by_cookie(from->cookie);
@@ -593,13 +663,6 @@ static __always_inline void end_kept(struct net_end *e, const struct net_end_kep
 	e->how = from->how;
 	e->foreign = from->foreign;
 	e->known = e->proc != NULL;
-}
-
-static __always_inline void ends_kept(const struct net_scratch *s, struct net_ends *ends)
-{
-	end_kept(&ends->owner, &s->owner);
-	end_kept(&ends->peer, &s->peer);
-	ends->end = s->end;
 }
 
 /* Applies the selection by process and excludes our own processes; counts what it refuses. */
@@ -653,10 +716,20 @@ static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledg
 	r->id.flags = o && o->changes > 1 ? SONDE_ID_F_SHARED_OWNER : 0;
 	r->owner_end = o ? ends->end : NET_END_UNKNOWN;
 	r->owner_foreign = o && e->foreign;
+	r->translated = false;
 	rec_set_peer(&r->peer, &ends->peer);
 }
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak; /* since 6.2 */
+/* Appends s->origin behind @len bytes of the record's data. Returns the new length; @len is checked. */
+static __always_inline __u32 rec_add_origin(struct net_scratch *s, __u32 len)
+{
+	if (!s->origin.family)
+		return len;
+	len = (len + 7) & ~7u;
+	__builtin_memcpy(s->rec.data + len, &s->origin, sizeof(s->origin));
+	s->rec.translated = true;
+	return len + sizeof(s->origin);
+}
 
 /*
  * Reads from the task struct: packet programs have the helpers for ids and name only since 6.10, and this helper
@@ -666,8 +739,8 @@ static __always_inline void rec_set_task(struct net_rec *r)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *typed;
 
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		typed = bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+	if (HAS_TYPE(task_struct)) {
+		typed = TYPED(task, task_struct);
 		r->cur_tgid = typed->tgid;
 		r->cur_tid = typed->pid;
 	} else {

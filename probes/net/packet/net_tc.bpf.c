@@ -209,6 +209,7 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 	bool tagged = link == SONDE_LINK_ETHERNET && skb->vlan_present;
 	struct net_rec *r = &s->rec;
 	struct net_ends ends;
+	__u32 len;
 	bool is_ip;
 
 	if (fill_packet(skb, r, tagged, verdict) < 0) {
@@ -226,11 +227,14 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 	rec_begin(r, l, NET_EV_TRACE, rec_flags(class, verdict, r->cap_len < r->orig_len), &ends);
 	fill_rec(skb, r, dir, link);
 	r->reason = packet_state(skb, s, link, is_ip);
-	r->hdr.len += r->cap_len;
-	if (r->cap_len <= net_snap_limit)
-		rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + r->cap_len);
-	else /* impossible, but the verifier does not know */
+	len = r->cap_len;
+	if (len > net_snap_limit) { /* impossible, but the verifier does not know */
 		rec_lost(l, SONDE_LOST_COPY);
+		return;
+	}
+	len = rec_add_origin(s, len);
+	r->hdr.len += len;
+	rec_output(l, LANE_BULK, &r->hdr, sizeof(*r) + len);
 }
 
 static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)

@@ -484,9 +484,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 	if (!is_ip || s->is_error)
 		return NULL;
 	/* a connection before accept() has no process, its listener has one */
-	if (!(end_exact(&e, t, SONDE_HOW_TUPLE) && e.known) && !end_bound(&e, t, false))
-		return NULL;
-	return e.foreign ? NULL : e.proc;
+	return end_here(&e, t, false) && !e.foreign ? e.proc : NULL;
 }
 
 /* local_process() for a packet of which no header was copied yet. */

@@ -80,7 +80,6 @@ static __always_inline long fill_slot(struct __sk_buff *skb, struct net_slot *s,
 /* ---- senders, for the owners of drops ---- */
 
 #define ETH_LEN 14
-#define TCP_SYN 2
 
 /* TCP after a SYN: the SYN recorded the owner. Most packets need no further look. */
 static __always_inline bool follows_syn(struct __sk_buff *skb, __u32 link)

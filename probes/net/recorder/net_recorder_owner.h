@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds owners of packets after the fact: from the maps that the kernel side fills (bpf/owner.bpf.h), and from other
- * packets of the same flow.
+ * Finds owners of packets after the fact: from the maps that the kernel side fills (bpf/ident_sock.bpf.h), and from
+ * other packets of the same flow.
  */
 #ifndef NET_NET_RECORDER_OWNER_H
 #define NET_NET_RECORDER_OWNER_H

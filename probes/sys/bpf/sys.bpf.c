@@ -245,7 +245,7 @@ __noinline int identify(__u32 fd, __u32 todo)
 
 	if (!s)
 		return 0;
-	task = can_cast() ? bpf_rdonly_cast((void *)s->ask.task, sys_task_type) : this_task();
+	task = HAS_TYPE(task_struct) ? TYPED(s->ask.task, task_struct) : this_task();
 	ident_caller(&s->id, task, s->ask.tgid, s->ask.start_ns);
 	ident_go(&s->id, s->ask.tgid, s->ask.start_ns, true);
 	if (!ident_typed())

@@ -11,6 +11,7 @@
 
 #include "bpf/filter.bpf.h"
 #include "bpf/ring.bpf.h"
+#include "bpf/typed.bpf.h"
 #include "probes/sys/sys_plan_wire.h"
 #include "probes/sys/bpf/sys_task.bpf.h"
 
@@ -260,14 +261,6 @@ static __always_inline __u64 time_exit(struct sys_slot *s, __u64 stack, __u64 no
 
 /* ---- who makes it ---- */
 
-extern void *bpf_rdonly_cast(const void *obj, __u32 btf_id) __ksym __weak;	/* since 6.2 */
-const volatile __u32 sys_task_type = 0;	/* BTF id of struct task_struct; 0 = unknown */
-
-static __always_inline bool can_cast(void)
-{
-	return bpf_ksym_exists(bpf_rdonly_cast) && sys_task_type;
-}
-
 /* Distance from stack_of() to the base of that stack, the same for all stacks. 0 = not known yet. */
 __u64 sys_stack_offset = 0;
 
@@ -294,9 +287,9 @@ static __always_inline bool caller_known(struct call *c, const struct sys_slot *
 {
 	struct task_struct *task;
 
-	if (!can_cast() || !s->task)
+	if (!HAS_TYPE(task_struct) || !s->task)
 		return false;
-	task = bpf_rdonly_cast((void *)s->task, sys_task_type);
+	task = TYPED(s->task, task_struct);
 	if ((__u64)task->stack != s->owner + sys_stack_offset)
 		return false;
 	caller_is(c, task, whole);
@@ -307,7 +300,7 @@ static __always_inline bool caller_known(struct call *c, const struct sys_slot *
 /* Sets abi and tgid of the caller, with @whole also tid and start time. @s: slot of @stack. */
 static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u64 stack, bool whole)
 {
-	bool mine = can_cast() && (s->owner == stack || slot_claim(s, stack));
+	bool mine = HAS_TYPE(task_struct) && (s->owner == stack || slot_claim(s, stack));
 	struct task_struct *task;
 
 	if (mine && caller_known(c, s, whole))
@@ -315,7 +308,7 @@ static __always_inline void find_caller(struct call *c, struct sys_slot *s, __u6
 	task = this_task();
 	caller_is(c, task, whole);
 	/* one type on all ways: verifiers before 6.5 refuse a load from two */
-	c->task = can_cast() ? bpf_rdonly_cast(task, sys_task_type) : task;
+	c->task = HAS_TYPE(task_struct) ? TYPED(task, task_struct) : task;
 	if (mine) {
 		if (!sys_stack_offset)
 			sys_stack_offset = (__u64)task->stack - stack;

@@ -254,6 +254,56 @@ def test_ends_behind_nat(routed, traces):
     assert any(ends_of(ev)[0][1] == "conntrack" for ev in uplink)
 
 
+ORIGIN_RULES = NAT_RULES + """
+table ip late {{
+ chain post {{ type filter hook postrouting priority 200; udp dport 7009 drop; }}
+}}
+"""
+
+
+def test_translated_packets_show_the_tuple_of_their_sender(routed, sonde):
+    """DNAT and masquerade with random ports: packets behind it show both tuples, also one that is dropped there."""
+    routed.router.nft(ORIGIN_RULES.format(server=routed.right.b_ip, out=routed.right.a_dev))
+    server = routed.server.python_popen("import socket\ns = socket.create_server(('', 7000))\n"
+                                        "print('ready', flush=True)\nc, peer = s.accept()\n"
+                                        "print(peer[1], flush=True)\nwhile c.recv(9): c.send(b'x')\n")
+    server.stdout.readline()
+    running = sonde("monitor", "--json", "--netns", routed.router.name, "port 7000 or port 8080 or port 7009")
+    ports = routed.client.python(f"""
+import socket
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+u.sendto(b"x", ("{routed.right.b_ip}", 7009))
+c = socket.create_connection(("{routed.left.b_ip}", 8080))
+for _ in range(3):
+    c.send(b"?")
+    assert c.recv(1)
+print(c.getsockname()[1], u.getsockname()[1])
+""").stdout.split()
+    client, sender = ((routed.left.a_ip, int(port)) for port in ports)
+    front, back = (routed.left.b_ip, 8080), (routed.right.b_ip, 7000)
+    masked = (routed.right.a_ip, int(server.stdout.readline()))
+    running.wait_for(lambda ev: ev["type"] == "net.drop")
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "FIN" in ev.get("flags", []), count=4)
+    places = {(routed.left.b_dev, "in"): (client, front, None),
+              (routed.left.b_dev, "out"): (front, client, (back, masked)),
+              (routed.right.a_dev, "in"): (back, masked, None),
+              (routed.right.a_dev, "out"): (masked, back, (client, front))}
+    seen = set()
+    for ev in running.finish():
+        if ev["type"] not in ("net.trace", "net.drop"):
+            continue
+        conn, origin = ev["conn"], None
+        if "orig_ip" in ev:
+            origin = (ev["orig_ip"], ev["orig_sport"]), (ev["orig_dip"], ev["orig_dport"])
+        ends = (conn["src"], conn["sport"]), (conn["dst"], conn["dport"])
+        if ev["type"] == "net.drop":
+            assert ends[0][0] == routed.right.a_ip and origin == (sender, (routed.right.b_ip, 7009)), ev
+        elif conn["proto"] == "tcp":
+            assert (*ends, origin) == places[ev["iface"], ev["dir"]], ev
+            seen.add((ev["iface"], ev["dir"]))
+    assert seen == set(places)
+
+
 def test_packets_before_accept_get_the_worker(link, traces):
     """First data is older than accept(): its event waits for the user of the connection."""
     server = link.b.python_popen(PREFORK)
@@ -388,6 +438,78 @@ for family, to in ((socket.AF_INET, "{link.b_ip}"), (socket.AF_INET6, "{link.b_i
     running.wait_for(lambda ev: ev["type"] == "net.trace" and ":" in ev["conn"]["dst"])
     receivers = {ev["conn"]["dst"]: ends_of(ev)[1][0] for ev in running.finish() if ev["type"] == "net.trace"}
     assert receivers == {link.b_ip: None, link.b_ip6: pid}
+
+
+FORKING_TWICE = """
+import os, socket
+s = socket.create_server(("", 5208))
+print(os.getpid(), flush=True)
+for _ in range(2):
+    c, _ = s.accept()
+    if os.fork() == 0:
+        c.recv(100)
+        print(os.getpid(), flush=True)
+        c.send(b"x")
+        try:
+            c.recv(1)
+        except ConnectionResetError:
+            os._exit(0)
+    c.close()
+    os.wait()
+"""
+SAME_PORT_TWICE = """
+import socket, struct
+for _ in range(2):
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.bind(("", 5209))
+    c.connect(("{ip}", 5208))
+    c.send(b"x")
+    assert c.recv(1)
+    c.close()   # resets the connection: the port is free at once
+"""
+
+
+def test_a_connection_from_a_port_that_came_again(link, traces):
+    """The same four numbers as a connection before, whose process has ended: a SYN goes to the listener."""
+    server = link.b.python_popen(FORKING_TWICE)
+    master = int(server.stdout.readline())
+    running = traces("--netns", link.b.name, "tcp port 5208")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    children = [int(server.stdout.readline()) for _ in range(2)]
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "RST" in ev["flags"], count=2)
+    packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
+    here = [(ev["flags"], ends_of(ev)[1 if ev["dir"] == "in" else 0]) for ev in packets]
+    assert [who for flags, who in here if "SYN" in flags] == [(master, "listener")] * 4
+    assert [pid for flags, (pid, _) in here if "PSH" in flags] == [pid for pid in children for _ in range(2)]
+
+
+def test_the_flow_of_a_port_that_came_again(link, sonde):
+    server = link.b.python_popen(FORKING_TWICE)
+    server.stdout.readline()
+    running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    children = [int(server.stdout.readline()) for _ in range(2)]
+    ends = running.wait_for(lambda ev: ev["type"] == "net.flow" and ev["event"] == "closed", count=4)
+    assert [pid_of(ev) for ev in ends] == [pid for pid in children for _ in range(2)]
+    running.finish()
+
+
+def test_a_datagram_to_a_port_that_has_a_new_process(link, traces):
+    """The process before answered the same client; the new one only listens."""
+    running = traces("--netns", link.b.name, "udp port 5210")
+    pids = []
+    for answer in "s.sendto(b'x', peer)", "pass":
+        server = link.b.python_popen("import os, socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                     "s.bind(('', 5210))\nprint(os.getpid(), flush=True)\n"
+                                     f"_, peer = s.recvfrom(9)\n{answer}\n")
+        pids.append(int(server.stdout.readline()))
+        link.a.python("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('', 5211))\n"
+                      f"s.sendto(b'?', ('{link.b_ip}', 5210))\n" + ("" if answer == "pass" else "s.recv(1)\n"))
+        server.wait()
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and ev["dir"] == "in", count=2)
+    asked = [ev for ev in running.finish() if ev["type"] == "net.trace" and ev["dir"] == "in"]
+    assert [ends_of(ev)[1] for ev in asked] == [(pid, "lookup") for pid in pids]
 
 
 ONE_LINE_EACH = """

@@ -492,6 +492,38 @@ def test_every_packet_has_the_rule_of_its_process(sonde, link, servers, cgroup, 
     assert all(n >= (4 if key[1] == "ingress" else 3) for key, n in told.items()), told
 
 
+TAKE_ONE = """
+import socket
+open("/proc/self/comm", "w").write("{comm}")
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7005))
+print("up", flush=True)
+_, peer = s.recvfrom(9)
+if {answers}:
+    s.sendto(b"x", peer)
+"""
+ASK_FROM_7006 = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7006))
+s.sendto(b"?", ("{ip}", 7005))
+assert not {answers} or s.recv(9)
+"""
+
+
+def test_a_datagram_has_the_rule_of_the_process_that_has_the_port_now(sonde, link, tmp_path):
+    """The one before answered the same client and closed its socket."""
+    rules = tmp_path / "rules"
+    rules.write_text("deny in udp comm sdbefore\ndeny in udp comm sdafter\n")
+    running = sonde("policy", str(rules), "-i", link.b_dev, "--netns", link.b.name, "--json")
+    for comm, answers in (("sdbefore", True), ("sdafter", False)):
+        server = link.b.python_popen(TAKE_ONE.format(comm=comm, answers=answers))
+        assert server.stdout.readline() == "up\n"
+        link.a.python(ASK_FROM_7006.format(ip=link.b_ip, answers=answers))
+        server.wait()
+    assert [ev["rule"] for ev in running.finish() if ev["type"] == "net.policy-verdict"] == [1, 2]
+
+
 def test_counters_are_one_table(sonde, netns, tmp_path):
     """In text, header and rows begin in the first column, without times, and numbers end below their titles."""
     ns, rules = netns(), tmp_path / "rules.conf"

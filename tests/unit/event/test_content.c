@@ -148,8 +148,9 @@ static void test_packets_keep_their_headers(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct net_rec r = {
 			.link = SONDE_LINK_ETHERNET, .orig_len = (uint32_t)rows[i].len, .n_stack = 2,
-			.cap_len = (uint32_t)rows[i].len,
+			.cap_len = (uint32_t)rows[i].len, .translated = 1,
 		};
+		const struct sonde_tuple origin = { .family = 4 };
 		const uint64_t stack[2] = { 1, 2 };
 		struct buf b;
 
@@ -159,7 +160,9 @@ static void test_packets_keep_their_headers(void **state)
 		buf_add(&b, rows[i].data, rows[i].len);
 		buf_align(&b, 8);
 		buf_add(&b, stack, sizeof(stack));
-		assert_int_equal(hide(&b), sizeof(r) + ROUND_UP(rows[i].headers, 8) + sizeof(stack));
+		buf_add(&b, &origin, sizeof(origin));
+		assert_int_equal(hide(&b), sizeof(r) + ROUND_UP(rows[i].headers, 8) + sizeof(stack) +
+					   sizeof(origin));
 	}
 }
 

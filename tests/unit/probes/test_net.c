@@ -174,6 +174,33 @@ static void test_trace(void **state)
 	seen_fini(&s);
 }
 
+/* The tuple before translation lies behind packet and stack. */
+static void test_translated(void **state)
+{
+	static const struct sonde_tuple origin = {
+		.family = 4, .lport = 99, .rport = 8080, .laddr = { 10, 0, 0, 9 }, .raddr = { 10, 0, 0, 3 },
+	};
+
+	(void)state;
+	for (unsigned n_stack = 0; n_stack <= 5; n_stack += 5) {
+		struct seen s = { 0 };
+		struct rec rec;
+		size_t len = ROUND_UP(make(&rec, NET_EV_DROP, n_stack), 8);
+
+		rec.r.translated = 1;
+		memcpy((char *)&rec + len, &origin, sizeof(origin));
+		rec.r.hdr.len = (uint32_t)(len + sizeof(origin));
+		assert_int_equal(decode(&s, &rec, rec.r.hdr.len), 0);
+		assert_int_equal(s.stack_len, n_stack ? 3 * 8 : 0);
+		assert_non_null(strstr(buf_str(&s.text.line), "  orig 10.0.0.9:99 -> 10.0.0.3:8080  [42]\n"));
+		assert_non_null(strstr(buf_str(&s.text.words), "net.orig_ip=10.0.0.9 net.orig_sport=99 "
+					 "net.orig_dip=10.0.0.3 net.orig_dport=8080 "));
+		seen_fini(&s);
+		rec.r.hdr.len--;
+		assert_int_equal(decode(&s, &rec, rec.r.hdr.len), -EBADMSG);
+	}
+}
+
 /* The other end, its name, the way of the packet; a word where the answer is not the user of the packet's socket. */
 static void test_both_ends(void **state)
 {
@@ -463,6 +490,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_translated),
 		cmocka_unit_test(test_both_ends), cmocka_unit_test(test_old_records),
 		cmocka_unit_test(test_drop_with_stack),
 		cmocka_unit_test(test_drop_without_hops),
