@@ -3,8 +3,8 @@
  * Typed loads: a field of a struct of the kernel costs one load, where a probe read calls a helper. A bad address
  * reads as 0.
  *
- * User space writes the ids of the types. bpf_core_type_id_kernel() is not for this: libbpf answers it by the BTF that
- * it relocates with, and a reduced copy (src/btf/btf_cut.h) numbers its types anew.
+ * User space writes the ids of the types. bpf_core_type_id_kernel() is not for this: libbpf answers it by the BTF
+ * that it relocates with, and a reduced copy (src/btf/btf_cut.h) numbers its types anew.
  */
 #ifndef BPF_TYPED_BPF_H
 #define BPF_TYPED_BPF_H

@@ -926,7 +926,8 @@ static __always_inline __u64 cookie_of(struct bpf_user_regs *regs, const struct 
 {
 	const struct bpf_uprobe_multi_run_ctx___go *run;
 
-	if (!multi || !HAS_TYPE(bpf_uprobe_multi_run_ctx) || !bpf_core_field_exists(struct task_struct___run, bpf_ctx) ||
+	if (!multi || !HAS_TYPE(bpf_uprobe_multi_run_ctx) ||
+	    !bpf_core_field_exists(struct task_struct___run, bpf_ctx) ||
 	    !bpf_core_field_exists(struct bpf_uprobe_multi_run_ctx___go, uprobe) ||
 	    !bpf_core_field_exists(struct bpf_uprobe___go, cookie))
 		return bpf_get_attach_cookie(regs);

@@ -458,8 +458,8 @@ static __always_inline const struct gohttp2_web_conn *conn_of_framer(const struc
 /* ---- gohttp2_send.bpf.c ---- */
 
 /*
- * Sends a frame of a gRPC server whose headers lie where those of an earlier frame did, or are not needed. Reads to the
- * stack and writes to the plain ring: after the work of a call scratch memory is not in the cache. False if this
+ * Sends a frame of a gRPC server whose headers lie where those of an earlier frame did, or are not needed. Reads to
+ * the stack and writes to the plain ring: after the work of a call scratch memory is not in the cache. False if this
  * shortcut does not apply. Preemption must be off.
  */
 bool gohttp2_send_repeat(struct bpf_user_regs *regs, struct gohttp2_layout *layout, const struct task_struct *task,
