@@ -95,8 +95,19 @@ static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgr
 	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
 }
 
-/* By process name and cgroup of the current task. */
-static __always_inline bool select_comm_and_cgroup(void)
+/* By the network namespace of the current task, which has none when it has nearly ended. */
+static __always_inline bool select_task_netns(void)
+{
+	const struct nsproxy *ns;
+
+	if (!sonde_select_netns)
+		return true;
+	ns = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), nsproxy);
+	return ns && select_netns(BPF_CORE_READ(ns, net_ns, ns.inum));
+}
+
+/* By process name, cgroup and network namespace of the current task. */
+static __always_inline bool select_groups(void)
 {
 	char comm[16] = {};
 
@@ -107,13 +118,13 @@ static __always_inline bool select_comm_and_cgroup(void)
 		if (!select_comm(comm))
 			return false;
 	}
-	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+	return (!sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id())) && select_task_netns();
 }
 
 /* The current task, of process @tgid. */
 static __always_inline bool select_task_of(__u32 tgid)
 {
-	return !is_excluded(tgid) && select_pid(tgid) && select_comm_and_cgroup();
+	return !is_excluded(tgid) && select_pid(tgid) && select_tree(tgid) && select_groups();
 }
 
 static __always_inline bool select_task(void)

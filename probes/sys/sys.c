@@ -90,7 +90,7 @@ static bool has_conditions(const struct probe *p)
 	const struct sys_conf *c = p->conf;
 
 	return c->result || c->min_latency_ns || (c->push && c->push->pred.on) || sel->n_pids || sel->n_comms ||
-	       sel->n_cgroups || sel->n_tree;
+	       sel->n_cgroups || sel->n_netns || sel->n_tree;
 }
 
 /* Does the call need the long path? */

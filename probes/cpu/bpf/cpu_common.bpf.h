@@ -94,8 +94,7 @@ static __always_inline bool select_current(__u64 id)
 {
 	if (!(__u32)id && !cpu_keep_idle)
 		return false;
-	return select_task_of(id >> 32) && select_tree(id >> 32) && select_tid((__u32)id) &&
-	       (!sonde_select_netns || select_netns(task_netns((struct task_struct *)bpf_get_current_task())));
+	return select_task_of(id >> 32) && select_tid((__u32)id);
 }
 
 /* Sends the record; its stacks determine its length. */

@@ -140,7 +140,7 @@ int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_b
 	rec->dev = file.dev;
 	rec->known = known;
 	rec->ppid = BPF_CORE_READ(task, real_parent, tgid);
-	rec->selected = select_comm_and_cgroup();
+	rec->selected = select_groups();
 	__builtin_memset(rec->path, 0, sizeof(rec->path));
 	if (!known)	/* the program may have ended when user space opens its file */
 		bpf_probe_read_kernel_str(rec->path, sizeof(rec->path),

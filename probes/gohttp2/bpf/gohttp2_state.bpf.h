@@ -151,9 +151,9 @@ static __always_inline struct gohttp2_layout *layout_at(__u32 tgid, __u64 cookie
 }
 
 /* A function of its own: callers have little stack. */
-static __noinline bool is_selected_by_name(void)
+static __noinline bool is_selected_by_group(void)
 {
-	return select_comm_and_cgroup();
+	return select_groups();
 }
 
 /* Is the process selected? The pid set never changes, so each layout asks once. */
@@ -163,7 +163,8 @@ static __always_inline bool is_selected(struct gohttp2_layout *l, __u32 tgid)
 		l->selected = select_pid(tgid) ? GOHTTP2_SELECTED_YES : GOHTTP2_SELECTED_NO;
 	if (l->selected != GOHTTP2_SELECTED_YES || is_excluded(tgid))
 		return false;
-	return (!(sonde_select_comms || sonde_select_cgroups) || is_selected_by_name()) && select_tree(tgid);
+	return (!(sonde_select_comms || sonde_select_cgroups || sonde_select_netns) || is_selected_by_group()) &&
+	       select_tree(tgid);
 }
 
 /* Start time of the process, read once per layout. */

@@ -86,21 +86,9 @@ static __always_inline bool is_suppressed(void)
 	return true;
 }
 
-/* Selects by the name of the process, not of the thread. */
 static __always_inline bool select_caller(__u32 tgid)
 {
-	char comm[16] = {};
-
-	if (!select_pid(tgid) || !select_tree(tgid))
-		return false;
-	if (sys_suppress && is_suppressed())
-		return false;
-	if (sonde_select_comms) {
-		BPF_CORE_READ_INTO(&comm, (struct task_struct *)bpf_get_current_task(), group_leader, comm);
-		if (!select_comm(comm))
-			return false;
-	}
-	return !sonde_select_cgroups || select_cgroup(bpf_get_current_cgroup_id());
+	return select_pid(tgid) && select_tree(tgid) && !(sys_suppress && is_suppressed()) && select_groups();
 }
 
 #endif

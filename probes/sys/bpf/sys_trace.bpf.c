@@ -230,7 +230,7 @@ int BPF_PROG(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigne
 /* Selected processes; user space decides which exits of a selected tree to report. */
 static __always_inline bool select_ended(__u32 tgid)
 {
-	return select_pid(tgid) && !(sys_suppress && is_suppressed()) && select_comm_and_cgroup();
+	return select_pid(tgid) && !(sys_suppress && is_suppressed()) && select_groups();
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -107,6 +107,18 @@ def both_calls(ev):
     return ev["type"] == "rpc.call"
 
 
+def test_a_network_namespace_selects(sonde, netns):
+    """Calls of the programs of one namespace, and none of another where the same programs called before."""
+    inside, other = netns(), netns()
+    within, without = (Program(ns, gotree.SUITES[-1]) for ns in (inside, other))
+    one = sonde("rpc", "--source", "go", "--json", "--netns", inside.name)
+    for program, n in (without, 9), (within, CALLS):
+        program.run("unary", n, 1)
+    one.wait_for(both_calls, 2 * CALLS)
+    calls = [ev for ev in one.finish() if both_calls(ev)]
+    assert {ev["proc"]["pid"] for ev in calls} == {within.server.pid, within.client.pid} and len(calls) == 2 * CALLS
+
+
 @pytest.mark.parametrize("suite", gotree.SUITES)
 def test_packets_of_a_call(sonde, netns, tmp_path, suite):
     """Both ends are watched; a tenth of the requests is dropped, and sent again."""

@@ -150,6 +150,31 @@ def test_every_call_once_at_both_ends(sonde, server, tmp_path, family, address):
         assert all(numbers[ev["peer_call"]]["path"] == ev["path"] for ev in numbers.values())
 
 
+PAIR = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server = listener.accept()[0]
+for i in range(int(sys.argv[1])):
+    client.sendall(b"GET /5 HTTP/1.1\\r\\nHost: here\\r\\n\\r\\n")
+    server.recv(1000)
+    server.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nhello")
+    client.recv(1000)
+print(os.getpid())
+"""
+
+
+def test_a_network_namespace_selects(sonde, netns):
+    """Calls of one namespace, and none of another in which the same program ran before."""
+    inside, other = netns(), netns()
+    child = sonde("rpc", "--json", "--source", "http", "--netns", inside.name)
+    without, within = (int(ns.run(sys.executable, "-c", PAIR, str(N)).stdout) for ns in (other, inside))
+    wait_for(child, {within}, 2 * N)
+    child.finish()
+    assert len(calls_of(child, {within})) == 2 * N and not calls_of(child, {without})
+    assert {ev["netns"] for ev in child.events if ev["type"] == "rpc.call"} == {inside.inode}
+
+
 def test_answer_until_the_end_of_the_connection(sonde, server):
     one = server()
     child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()))

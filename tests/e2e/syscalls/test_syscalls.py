@@ -390,3 +390,17 @@ def test_calls_inside_calls_of_32_bit_programs(tmp_path):
         "shmctl(-1, IPC_RMID, NULL) = -1 EINVAL (Invalid argument)",
         "msgget(0x7fff1234, 000) = -1 ENOENT (No such file or directory)",
     ], text
+
+
+@pytest.mark.parametrize("words", [(), ("-c",)])
+def test_a_network_namespace_selects(sonde, netns, words):
+    """Lines and the table in the kernel have calls of one namespace only."""
+    inside, other = netns(), netns()
+    child = sonde("syscalls", "--netns", inside.name, "--where", "syscall.name=getppid", *words)
+    for ns, n in (other, 100), (inside, 7):
+        ns.python(f"import os\nfor i in range({n}): os.getppid()")
+    if not words:
+        child.wait_for_line(lambda line: "getppid" in line)
+    child.stop()
+    lines = [line for line in child.lines if "getppid" in line]
+    assert "7" in lines[0].split() and len(lines) == 1 if words else len(lines) == 7, lines
