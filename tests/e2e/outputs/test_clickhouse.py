@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -278,6 +279,61 @@ def test_two_servers_answer_as_one(tmp_path):
     finally:
         for one in servers:
             one.kill()
+
+
+SERVE = """import http.server, sys, time
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        time.sleep(0.02)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+server = http.server.HTTPServer((sys.argv[1], 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+CALL = """import http.client, sys, time
+c = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))
+c.connect()
+for i in range(int(sys.argv[3])):
+    begin = time.monotonic_ns()
+    c.request("GET", f"/number-{i}")
+    c.getresponse().read()
+    print(f"/number-{i}", time.monotonic_ns() - begin)
+"""
+CALLS = 20
+SERVED_NS = 20_000_000
+
+
+def test_two_hosts_with_an_agent_each_share_a_call(server, link, sonde, tmp_path):
+    """A client on web1, a server on web2 that takes a time for each call: each is there once, and the network time is
+    at most what the client's own clock has beyond that."""
+    url, hosts = new_db(server, "hosts"), {"web1": link.a, "web2": link.b}
+    clients = []
+    for host, ns in hosts.items():
+        folder = tmp_path / host
+        sonde("agent", "--socket-dir", str(folder), before=(
+            "unshare", "--uts", "sh", "-c", f'hostname {host}; exec "$@"', "-"))
+        clients.append(sonde("rpc", f"--agent={folder}/read.sock", "--source", "http", "--payload", "1k", "--netns",
+                             ns.path, "-o", f"clickhouse:{url}?spool={folder}/spool", "-v"))
+    web = link.b.popen(sys.executable, "-c", SERVE, link.b_ip, stdout=subprocess.PIPE, text=True)
+    try:
+        took = dict(line.split() for line in link.a.run(
+            sys.executable, "-c", CALL, link.b_ip, web.stdout.readline().strip(), str(CALLS)).stdout.splitlines())
+    finally:
+        web.kill()
+        web.wait()
+    for one in clients:
+        one.stop()
+    rows = server.rows("SELECT path, network_ns, server_ns FROM call_sides WHERE unknown = '' AND kind = 'http' AND "
+                       "client_host = 'web1' AND server_host = 'web2'", "hosts")
+    assert sorted(r[0] for r in rows) == sorted(took), server.rows("SELECT * FROM call_sides", "hosts")
+    for path, network, served in rows:
+        assert int(served) >= SERVED_NS and int(network) <= int(took[path]) - SERVED_NS, (path, took[path], network)
+    assert server.rows("SELECT count(), uniq(host) FROM rpc_call WHERE rpc_kind = 'http'", "hosts") == [
+        [str(2 * CALLS), "2"]]
 
 
 def test_a_killed_server_gets_each_row_once(server, link, sonde, tmp_path):
