@@ -480,6 +480,7 @@ static int redact_data(const struct sonde_rec *r, unsigned fields, struct buf *o
 static const struct redact_rule call_redact[] = { { CALL_REC_DATA, redact_data }, { 0 } };
 
 static const struct event_desc *const call_events[] = { &call_order_desc, NULL };
+static const uint16_t call_also[] = { CALL_EVENT_TYPE_END, 0 };
 
 static const struct decode_row rows[] = {
 	{ CALL_REC_CONN, NULL, decode_conn, .ident = true },
@@ -492,6 +493,7 @@ const struct decoder_ops call_decoder = {
 	.name = "call",
 	.probe = PROBE_ID,
 	.events = call_events,
+	.also = call_also,
 	.state_size = sizeof(struct call_decode_state),
 	.rows = rows,
 	.before = end_closed,

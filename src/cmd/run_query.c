@@ -142,10 +142,10 @@ static int on_type(void *ctx, _unused_ const char *name, const struct event_desc
 	for (size_t i = 0; i < n; i++) {
 		const unsigned probe = descs[i]->type >> 8;
 
-		if (probe && probe < 64)
-			t->probes |= 1ull << probe;
-		else
-			t->other = true;
+		t->other |= !probe || probe >= 64;
+		for (size_t k = 0; all_probes[k]; k++)
+			if (decoder_makes(all_probes[k]->decoder, descs[i]))
+				t->probes |= 1ull << all_probes[k]->decoder->probe;
 	}
 	return 0;
 }

@@ -103,6 +103,15 @@ static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 	return ops == &core_decoder ? 0 : registry_add(d->reg, ops->events);
 }
 
+bool decoder_makes(const struct decoder_ops *ops, const struct event_desc *d)
+{
+	bool makes = ops->probe == d->type >> 8;
+
+	for (const uint16_t *type = ops->also; type && *type && !makes; type++)
+		makes = *type == d->type;
+	return makes;
+}
+
 int decode_set_new(const struct decoder_ops *const *decoders, struct decode_set **ret)
 {
 	_cleanup_(decode_set_freep) struct decode_set *d = calloc(1, sizeof(*d));

@@ -90,6 +90,7 @@ struct decoder_ops {
 	const char *name;
 	uint16_t probe;		/* id: handles record types probe << 8 .. probe << 8 | 0xff */
 	const struct event_desc *const *events;	/* NULL-terminated */
+	const uint16_t *also;	/* types of another decoder that it makes, too; ends with 0. NULL: none */
 	size_t state_size;
 	bool alone;	/* events depend on the record and on EVENT_STATE only, not on other data events */
 	const struct decode_row *rows; /* a row for SONDE_EV_TICK gets every tick */
@@ -101,6 +102,9 @@ struct decoder_ops {
 	void (*observe)(void *state, const struct event *ev);
 	void (*fini)(void *state);	/* optional */
 };
+
+/* Can events of @d come from @ops? Those of several decoders have the number of one. */
+bool decoder_makes(const struct decoder_ops *ops, const struct event_desc *d);
 
 /* Records of the pipeline itself: names, clock, loss, ledger, packets of files. Its state holds struct names. */
 extern const struct decoder_ops core_decoder;

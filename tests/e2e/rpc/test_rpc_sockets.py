@@ -175,6 +175,19 @@ def test_a_network_namespace_selects(sonde, netns):
     assert {ev["netns"] for ev in child.events if ev["type"] == "rpc.call"} == {inside.inode}
 
 
+def test_record_shows_calls_of_sockets(sonde, netns, tmp_path):
+    """Their type has the number of another probe, which does not run."""
+    ns, store = netns(), str(tmp_path / "store")
+    child = sonde("record", "--set", "call:source=http", "--netns", ns.name, "--json", "--where", "evt.type=rpc.call",
+                  "-o", f"store:{store}")
+    pid = int(ns.run(sys.executable, "-c", PAIR, "10").stdout)
+    wait_for(child, {pid}, 20)
+    child.finish()
+    assert len(calls_of(child, {pid})) == 20
+    again = helpers.sh(helpers.BINARY, "record", "-r", store, "--json", "--where", "evt.type=rpc.call").stdout
+    assert [json.loads(line)["path"] for line in again.splitlines() if "rpc.call" in line] == ["/5"] * 20
+
+
 def test_answer_until_the_end_of_the_connection(sonde, server):
     one = server()
     child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()))
