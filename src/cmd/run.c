@@ -141,10 +141,10 @@ static bool type_comes(const struct run_state *s, const struct event_desc *d)
 	if (!owner || s->conf->read || reads_other(s) || !strcmp(owner->name, "proc"))
 		return true;
 	for (size_t i = 0; i < s->spec->n_probes; i++)
-		if (decoder_makes(s->spec->probes[i].ops->decoder, d))
+		if (decode_makes(s->spec->probes[i].ops->decoder, d))
 			return true;
 	for (size_t i = 0; all_probes[i]; i++)
-		if (decoder_makes(all_probes[i]->decoder, d) && is_named(all_probes[i]->name, &s->conf->probes))
+		if (decode_makes(all_probes[i]->decoder, d) && is_named(all_probes[i]->name, &s->conf->probes))
 			return true;
 	return false;
 }

@@ -144,7 +144,7 @@ static int on_type(void *ctx, _unused_ const char *name, const struct event_desc
 
 		t->other |= !probe || probe >= 64;
 		for (size_t k = 0; all_probes[k]; k++)
-			if (decoder_makes(all_probes[k]->decoder, descs[i]))
+			if (decode_makes(all_probes[k]->decoder, descs[i]))
 				t->probes |= 1ull << all_probes[k]->decoder->probe;
 	}
 	return 0;

@@ -103,7 +103,7 @@ static int add_decoder(struct decode_set *d, const struct decoder_ops *ops)
 	return ops == &core_decoder ? 0 : registry_add(d->reg, ops->events);
 }
 
-bool decoder_makes(const struct decoder_ops *ops, const struct event_desc *d)
+bool decode_makes(const struct decoder_ops *ops, const struct event_desc *d)
 {
 	bool makes = ops->probe == d->type >> 8;
 

@@ -104,7 +104,7 @@ struct decoder_ops {
 };
 
 /* Can events of @d come from @ops? Those of several decoders have the number of one. */
-bool decoder_makes(const struct decoder_ops *ops, const struct event_desc *d);
+bool decode_makes(const struct decoder_ops *ops, const struct event_desc *d);
 
 /* Records of the pipeline itself: names, clock, loss, ledger, packets of files. Its state holds struct names. */
 extern const struct decoder_ops core_decoder;

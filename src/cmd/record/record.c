@@ -216,10 +216,10 @@ static bool is_chosen(void *ctx, const struct event *ev)
 	if (ev->desc->class != EVENT_DATA || !c->sets.members.len)
 		return true;
 	for (size_t i = 0; i < c->sets.members.len; i++)
-		if (decoder_makes(c->sets.members.items[i].ops->decoder, ev->desc))
+		if (decode_makes(c->sets.members.items[i].ops->decoder, ev->desc))
 			return true;
 	for (unsigned i = 0; all_probes[i]; i++)
-		if (decoder_makes(all_probes[i]->decoder, ev->desc))
+		if (decode_makes(all_probes[i]->decoder, ev->desc))
 			return false;
 	return true;
 }

@@ -118,7 +118,7 @@ static bool makes(const struct record_member *m, const struct event_desc *d)
 	const struct net_conf *net = m->conf;
 	unsigned kinds;
 
-	if (!decoder_makes(m->ops->decoder, d))
+	if (!decode_makes(m->ops->decoder, d))
 		return false;
 	if (strcmp(m->ops->name, "net") != 0 || net->flow.on)
 		return strcmp(m->ops->name, "net") != 0 || !strcmp(d->name, "net.flow");
