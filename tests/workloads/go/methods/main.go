@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 // Serves two methods that keep a CPU busy, each in a function of its own and in a goroutine that the handler starts:
-// /shop.Cart/Add in main.add for 7 ms, /shop.Cart/List in main.list for 3. Two callers call one after the other until it
-// ends. Prints "ready".
+// /shop.Cart/Add in main.add for 7 ms, /shop.Cart/List in main.list for 3. Two callers call one after the other until
+// it ends. Prints "ready".
 package main
 
 import (
