@@ -39,6 +39,7 @@ type call struct {
 	Begin   int64  `json:"begin"`
 	Done    int64  `json:"done"`
 	Due     int64  `json:"due"`     // the client gave up after this; 0: it did not
+	Timed   bool   `json:"timed"`   // by a deadline
 	Latency int64  `json:"latency"` // as a stats handler measures it: from its first word of the call to its last
 	Stream  uint64 `json:"stream"`  // 0: not known on this side
 	Local   string `json:"local"`
