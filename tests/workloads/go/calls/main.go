@@ -118,6 +118,9 @@ func check(err error) {
 	}
 }
 
+// mux.go shares the port with other protocols.
+var share = func(l net.Listener) net.Listener { return l }
+
 func listen() net.Listener {
 	if strings.HasPrefix(*addr, "unix:") {
 		l, err := net.Listen("unix", (*addr)[5:])
@@ -196,7 +199,7 @@ func main() {
 		if web {
 			go serveWeb(l)
 		} else {
-			go serveGRPC(l)
+			go serveGRPC(share(l))
 		}
 	}
 	var c caller
