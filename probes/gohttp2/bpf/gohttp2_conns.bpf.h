@@ -227,7 +227,10 @@ static __always_inline __u32 sock_ports(const struct gohttp2_scratch *s)
 	return ports_of(SOCK(s, __u16, skc_num), SOCK(s, __u16, skc_dport));
 }
 
-/* The key of a socket without a cookie, as in identity blocks: the number of its inode. 0 = it is closed. */
+/*
+ * The key of a unix socket, as in identity blocks: the number of its inode, whether or not a query of the kernel's
+ * sockets gave it a cookie. 0 = it is closed.
+ */
 static __always_inline __u64 inode_key(const void *sk)
 {
 	__u64 ino = BPF_CORE_READ((const struct sock___gohttp2 *)sk, sk_socket, file, f_inode, i_ino);
@@ -256,8 +259,7 @@ static __always_inline void take_sock(struct gohttp2_scratch *s, const void *sk,
 		unmap(r);
 	} else if (family == AF_UNIX) {
 		r->family = AF_UNIX;
-		if (!r->cookie)
-			r->cookie = inode_key(sk);
+		r->cookie = inode_key(sk);
 		r->lport = r->rport = 0;
 	} else {
 		return;
@@ -328,7 +330,7 @@ static __always_inline bool is_near(struct gohttp2_near *n, const struct gohttp2
 	if (ports_of(sk->__sk_common.skc_num, sk->__sk_common.skc_dport) != n->ports)
 		return false;
 	cookie = sk->__sk_common.skc_cookie.counter;
-	if (cookie)
+	if (cookie && n->rec.family != AF_UNIX)
 		n->rec.cookie = cookie;
 	return true;
 }

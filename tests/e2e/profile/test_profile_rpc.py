@@ -26,18 +26,24 @@ def methods():
     child.communicate()
 
 
+FUNCTIONS = {"Add": "main.add", "List": "main.list"}
+
+
 def busy_in(event):
-    return {name for name in ("main.add", "main.list") for frame in event.get("ustack", []) if frame.startswith(name)}
+    return {name for name in FUNCTIONS.values() for frame in event.get("ustack", []) if frame.startswith(name)}
 
 
 def test_samples_of_one_method(sonde, methods, tmp_path):
-    """All samples of main.add say its call; --where takes them by the method's name, for a flame graph too."""
-    graph = tmp_path / "add.svg"
-    one = sonde("profile", "-o", "json", "-o", f"svg:{graph}", "-F", "997", "-p", str(methods.pid), "--where",
-                "rpc.path=/shop.Cart/Add", wait=False)
-    one.wait_for(lambda ev: ev["type"] == "cpu.sample" and busy_in(ev), 100, timeout=40)
-    one.finish()
-    samples = [ev for ev in one.events if ev["type"] == "cpu.sample"]
-    assert all("call_id" in ev for ev in samples) and not [ev for ev in one.events if ev["type"] == "rpc.call"]
-    assert set().union(*map(busy_in, samples)) == {"main.add"}
-    assert "main.add" in graph.read_text() and "main.list" not in graph.read_text()
+    """All samples of a method's function say its call; --where takes them by its name, for a flame graph too."""
+    runs = {method: sonde("profile", "-o", "json", "-o", f"svg:{tmp_path}/{method}.svg", "-F", "997", "-p",
+                          str(methods.pid), "--where", f"rpc.path=/shop.Cart/{method}", wait=False)
+            for method in FUNCTIONS}
+    for run in runs.values():
+        run.wait_for(lambda ev: ev["type"] == "cpu.sample" and busy_in(ev), 100, timeout=40)
+    for method, run in runs.items():
+        run.finish()
+        samples = [ev for ev in run.events if ev["type"] == "cpu.sample"]
+        assert all("call_id" in ev for ev in samples) and not [ev for ev in run.events if ev["type"] == "rpc.call"]
+        assert set().union(*map(busy_in, samples)) == {FUNCTIONS[method]}
+        graph = (tmp_path / f"{method}.svg").read_text()
+        assert {name for name in FUNCTIONS.values() if name in graph} == {FUNCTIONS[method]}

@@ -80,6 +80,7 @@ def test_grpc_over(sonde, calls, tmp_path, suite, variant, words):
     if words[-1] == "unix:":
         words = ("-addr", f"unix:{tmp_path}/s")
     one = calls(program(suite, variant), *words)
+    helpers.sh("ss", "-x")      # gives each unix socket a cookie, which is not its key
     child = watch(sonde, one)
     n = run_kinds(one, KINDS if gotree.ALL_BUILDS else (("unary", 5), ("fail", 1), ("cancel", 1), ("bidi", 1)))
     inodes = sockets_of(one.pid)

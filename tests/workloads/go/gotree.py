@@ -40,6 +40,12 @@ PROGRAMS = {
 }
 # Programs that run in live tests: each with what it asks.
 ETCD = {"etcd": ("etcd-server", "usr/bin/etcd"), "etcdctl": ("etcd-client", "usr/bin/etcdctl")}
+# Programs of long runs (tests/soak/go_servers.py).
+SOAK = {
+    "containerd": ("containerd", "usr/bin/containerd"),
+    "ctr": ("containerd", "usr/bin/ctr"),
+    "caddy": ("caddy", "usr/bin/caddy"),
+}
 VARIANTS = {
     "plain": ([], {}),
     "stripped": (["-ldflags=-s -w"], {}),
@@ -52,7 +58,10 @@ VARIANTS = {
     "arm64": ([], {"CGO_ENABLED": "0", "GOARCH": "arm64"}),
     "c-shared": (["-buildmode=c-shared"], {"CGO_ENABLED": "1"}),
     "plugin": (["-buildmode=plugin"], {"CGO_ENABLED": "1"}),
+    "cmux": (["-tags=cmux"], {}),
 }
+# What a variant needs besides LIBRARIES.
+MORE = {"cmux": "golang-github-soheilhy-cmux-dev"}
 # What the live tests run. bookworm: Go 1.19 with gRPC 1.33; trixie: Go 1.24 with gRPC 1.64. Each way to build is
 # there once; all of them for both suites (SONDE_GO_BUILDS=all) cost minutes of compiling. SONDE_GO_SUITES names
 # others: sid has the newest of both (make rpc-newest).
@@ -190,19 +199,27 @@ class Tree:
         if os.path.exists(out) and all(os.path.getmtime(out) > os.path.getmtime(s) for s in sources):
             return out
         os.makedirs(os.path.dirname(os.path.abspath(out)), exist_ok=True)
+        env = self.env()
+        if variant in MORE:
+            env["GOPATH"] += ":" + os.path.join(unpacked(self.suite, variant, MORE[variant]), "usr/share/gocode")
         run(os.path.join(self.root, "bin/go"), "build", *flags, "-o", os.path.abspath(out), ".", cwd=source,
-            env=dict(os.environ, **self.env(), **more))
+            env=dict(os.environ, **env, **more))
         return out
 
 
-def program(suite, name):
-    """Path of a distribution's program, unpacked and never installed."""
-    package, path = {**PROGRAMS, **ETCD}[name]
+def unpacked(suite, name, package):
+    """Folder of a package that is unpacked and never installed."""
     target = os.path.join(folder(), f"{suite}-{name}")
     with Lock():
         if not os.path.isdir(target):
             Apt(suite).unpack([package], target)
-    return os.path.join(target, path)
+    return target
+
+
+def program(suite, name):
+    """Path of a distribution's program."""
+    package, path = {**PROGRAMS, **ETCD, **SOAK}[name]
+    return os.path.join(unpacked(suite, name, package), path)
 
 
 def calls(suite, variant):

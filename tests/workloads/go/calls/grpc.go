@@ -42,6 +42,7 @@ func (w watcher) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Con
 	if md, ok := metadata.FromOutgoingContext(ctx); ok && w.side == "client" {
 		c.ID = first(md)
 		c.due, _ = ctx.Value(dueType{}).(*int64)
+		_, c.Timed = ctx.Deadline()
 	}
 	return context.WithValue(ctx, keyType{}, c)
 }

@@ -39,6 +39,7 @@ type call struct {
 	Begin   int64  `json:"begin"`
 	Done    int64  `json:"done"`
 	Due     int64  `json:"due"`     // the client gave up after this; 0: it did not
+	Timed   bool   `json:"timed"`   // by a deadline
 	Latency int64  `json:"latency"` // as a stats handler measures it: from its first word of the call to its last
 	Stream  uint64 `json:"stream"`  // 0: not known on this side
 	Local   string `json:"local"`
@@ -116,6 +117,9 @@ func check(err error) {
 		os.Exit(1)
 	}
 }
+
+// mux.go shares the port with other protocols.
+var share = func(l net.Listener) net.Listener { return l }
 
 func listen() net.Listener {
 	if strings.HasPrefix(*addr, "unix:") {
@@ -195,7 +199,7 @@ func main() {
 		if web {
 			go serveWeb(l)
 		} else {
-			go serveGRPC(l)
+			go serveGRPC(share(l))
 		}
 	}
 	var c caller

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 // Serves two methods that keep a CPU busy, each in a function of its own and in a goroutine that the handler starts:
-// /shop.Cart/Add in main.add, /shop.Cart/List in main.list. Calls both until it ends. Prints "ready".
+// /shop.Cart/Add in main.add for 7 ms, /shop.Cart/List in main.list for 3. Two callers call one after the other until
+// it ends. Prints "ready".
 package main
 
 import (
@@ -39,25 +40,27 @@ func handle(_ interface{}, s grpc.ServerStream) error {
 	if err := s.RecvMsg(in); err != nil {
 		return err
 	}
-	busy := list
+	busy, half := list, 1500*time.Microsecond
 	if method, _ := grpc.MethodFromServerStream(s); method == "/shop.Cart/Add" {
-		busy = add
+		busy, half = add, 3500*time.Microsecond
 	}
 	done := make(chan bool)
-	busy(time.Now().Add(5 * time.Millisecond))
+	busy(time.Now().Add(half))
 	go func() {
-		busy(time.Now().Add(5 * time.Millisecond))
+		busy(time.Now().Add(half))
 		close(done)
 	}()
 	<-done
 	return s.SendMsg(in)
 }
 
-func call(conn *grpc.ClientConn, method string) {
+func call(conn *grpc.ClientConn) {
 	for {
-		in, out := new(wrapperspb.BytesValue), new(wrapperspb.BytesValue)
-		if conn.Invoke(context.Background(), method, in, out) != nil {
-			return
+		for _, method := range []string{"/shop.Cart/Add", "/shop.Cart/List"} {
+			in, out := new(wrapperspb.BytesValue), new(wrapperspb.BytesValue)
+			if conn.Invoke(context.Background(), method, in, out) != nil {
+				return
+			}
 		}
 	}
 }
@@ -72,8 +75,8 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	for _, method := range []string{"/shop.Cart/Add", "/shop.Cart/List"} {
-		go call(conn, method)
+	for i := 0; i < 2; i++ {
+		go call(conn)
 	}
 	fmt.Println("ready")
 	io.Copy(io.Discard, os.Stdin)
