@@ -19,11 +19,11 @@
 
 struct half {
 	uint8_t *waits;		/* owned: an incomplete unit */
-	uint32_t n_waits;
 	uint64_t waits_ns, waits_tag; /* of its first byte */
 	uint64_t end;		/* offset behind the last chunk */
 	uint64_t last_ns;	/* time of that chunk */
 	uint64_t skip;		/* content to pass over */
+	uint32_t n_waits;
 	bool lost;		/* start of the next unit is unknown: the next turn may begin with one */
 	bool gap;		/* lost by bytes that were not kept: the end of the response may follow */
 };
