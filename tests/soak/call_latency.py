@@ -97,6 +97,7 @@ def judge(calls, took, times):
     n, worst = len(took), max(wrong, key=lambda row: abs(row[1] - row[2]), default=None)
     text = (f"{n} calls, {seen['client']} and {seen['server']} shown; client's clock: median "
             f"{off[len(off) // 2] / 1e3:.0f} us off, 99 % within {off[int(len(off) * OF_CALLS)] / 1e3:.0f} us, most "
-            f"{off[-1] / 1e3:.0f} us, {far} beyond 50 us or 1 %; nginx's $request_time: {len(wrong)} of {len(times)} further off than 1 ms, most {worst}")
+            f"{off[-1] / 1e3:.0f} us, {far} beyond 50 us or 1 %; nginx's $request_time: "
+            f"{len(wrong)} of {len(times)} further off than 1 ms, most {worst}")
     ok = seen["client"] == seen["server"] == n and far <= n * (1 - OF_CALLS) and len(wrong) <= n * (1 - OF_CALLS)
     return text, ok

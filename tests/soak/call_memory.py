@@ -29,7 +29,7 @@ def serve(listener):
 
 
 def ask(port, n, steps):
-    """By the words of @steps: a call on each connection, which the first time opens them; a head that does not end."""
+    """By the words of @steps: a call on each connection, which the first opens; or a head that does not end."""
     conns = []
     while True:
         word = steps.recv()

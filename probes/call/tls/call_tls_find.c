@@ -250,8 +250,8 @@ static bool is_valid(const struct answer *a)
 {
 	const struct call_tls_found *f = &a->found;
 	bool ok = a->refusal < REFUSED__MAX && a->function < N_FUNCTIONS && f->n <= CALL_TLS_SITES_MAX &&
-		  f->n_types <= CALL_TLS_TYPES_MAX && f->random <= CALL_TLS_OFFSET_MAX && f->pointer <= CALL_TLS_OFFSET_MAX &&
-		  f->library < CALL_SOURCE__MAX &&
+		  f->n_types <= CALL_TLS_TYPES_MAX && f->random <= CALL_TLS_OFFSET_MAX &&
+		  f->pointer <= CALL_TLS_OFFSET_MAX && f->library < CALL_SOURCE__MAX &&
 		  f->program.conn < CALL_TLS_OFFSET_MAX && f->program.sysfd < CALL_TLS_OFFSET_MAX;
 
 	for (uint32_t i = 0; ok && i < f->n; i++)

@@ -79,8 +79,8 @@ static void each_host_is_an_input(void **state)
 	char url[128], expected[160];
 
 	(void)state;
-	assert_int_equal(list("", "FROM run WHERE 1 GROUP BY host ORDER BY host LIMIT 4 ", "a\nb.example\nc\n", &hosts,
-			      url, &err), 0);
+	assert_int_equal(list("", "FROM run WHERE 1 GROUP BY host ORDER BY host LIMIT 4 ", "a\nb.example\nc\n",
+			      &hosts, url, &err), 0);
 	assert_int_equal(hosts.n, 3);
 	snprintf(expected, sizeof(expected), "%s?host=b.example", url);
 	assert_string_equal(hosts.urls[1], expected);
