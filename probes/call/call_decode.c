@@ -281,6 +281,7 @@ static void feed(struct call_socket *s, const struct call_data_rec *rec, const v
 		.hole = rec->size - rec->kept,
 		.time_ns = rec->hdr.ts_ns,
 		.tag = rec->hdr.tid,
+		.turn = rec->flags & CALL_F_TURN,
 	};
 
 	if (!s->has_base[dir]) {

@@ -19,11 +19,11 @@
 
 struct half {
 	uint8_t *waits;		/* owned: an incomplete unit */
-	uint32_t n_waits;
 	uint64_t waits_ns, waits_tag; /* of its first byte */
 	uint64_t end;		/* offset behind the last chunk */
 	uint64_t last_ns;	/* time of that chunk */
 	uint64_t skip;		/* content to pass over */
+	uint32_t n_waits;
 	bool lost;		/* start of the next unit is unknown: the next turn may begin with one */
 	bool gap;		/* lost by bytes that were not kept: the end of the response may follow */
 };
@@ -496,6 +496,24 @@ static struct call_chunk behind(const struct call_chunk *chunk, uint64_t offset)
 	return next;
 }
 
+/*
+ * Operations before @chunk were lost, and of the other direction, too, maybe: which response belongs to which request
+ * is unknown.
+ */
+static void feed_gap(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
+{
+	struct half *h = &c->halves[dir];
+	struct call_chunk gap = { .offset = h->end, .hole = chunk->offset - h->end,
+				  .time_ns = chunk->time_ns, .tag = chunk->tag };
+
+	if (c->queue.protocol && h->n_waits)	/* ended before the responses that were seen since */
+		lose(c, h);
+	feed_next(c, dir, &gap);
+	h->gap = false;
+	if (chunk->turn && c->queue.protocol && dir == c->request_dir)
+		c->last_dir = !dir;
+}
+
 void call_conn_feed(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
 {
 	struct half *h = &c->halves[dir];
@@ -505,12 +523,8 @@ void call_conn_feed(struct call_conn *c, enum call_dir dir, const struct call_ch
 		h->end = MAX(h->end, chunk->offset + chunk->len + chunk->hole);
 		return;
 	}
-	if (chunk->offset > h->end) {
-		struct call_chunk gap = { .offset = h->end, .hole = chunk->offset - h->end,
-					  .time_ns = chunk->time_ns, .tag = chunk->tag };
-
-		feed_next(c, dir, &gap);
-	}
+	if (chunk->offset > h->end)
+		feed_gap(c, dir, chunk);
 	next = behind(chunk, h->end);
 	if (!c->ignored && (next.len || next.hole))
 		feed_next(c, dir, &next);

@@ -34,6 +34,7 @@ struct call_chunk {
 	uint64_t hole;		/* bytes behind data that were not captured */
 	uint64_t time_ns;
 	uint64_t tag;		/* the caller's: comes back in call_span.tag */
+	bool turn;		/* bytes of the other direction came before it, even if they are unknown */
 };
 
 struct call_conn;

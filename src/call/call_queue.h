@@ -24,8 +24,8 @@ struct call_queue {
 	const struct call_protocol *protocol;	/* NULL = none yet */
 	struct call **calls;	/* owned as they are, oldest first */
 	uint32_t n, room;	/* of calls; room: allocated */
-	uint32_t most;		/* outstanding at once so far */
 	uint64_t count;		/* calls opened so far */
+	uint32_t most;		/* outstanding at once so far */
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */

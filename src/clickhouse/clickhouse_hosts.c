@@ -53,24 +53,25 @@ static char *url_of(const char *url, const char *host, size_t len)
 	return NULL;
 }
 
-/* @answer: a host per line. */
-static int take(const char *url, const char *answer, size_t max, struct clickhouse_hosts *ret, struct err *err)
+/* @answer: a host per line; @name: of the URL, for messages. */
+static int take(const char *url, const char *name, const char *answer, size_t max, struct clickhouse_hosts *ret,
+		struct err *err)
 {
 	ret->urls = calloc(max, sizeof(*ret->urls));
 	for (size_t len; ret->urls && *answer; answer += len + 1) {
 		len = strcspn(answer, "\n");
 		if (!len || !answer[len] || strcspn(answer, "&?\\") < len)
-			return err_set(err, -EBADMSG, "%s: the name of a host cannot be part of a URL", url);
+			return err_set(err, -EBADMSG, "%s: the name of a host cannot be part of a URL", name);
 		if (ret->n == max)
-			return err_set(err, -E2BIG, "%s: more than %zu hosts: name some with ?host=A,B", url, max);
+			return err_set(err, -E2BIG, "%s: more than %zu hosts: name some with ?host=A,B", name, max);
 		ret->urls[ret->n] = url_of(url, answer, len);
 		if (!ret->urls[ret->n])
 			break;
 		ret->n++;
 	}
 	if (!ret->urls || *answer)
-		return err_errno(err, -ENOMEM, "%s", url);
-	return ret->n ? 0 : err_set(err, -ENOENT, "%s: the database has no such run", url);
+		return err_errno(err, -ENOMEM, "%s", name);
+	return ret->n ? 0 : err_set(err, -ENOENT, "%s: the database has no such run", name);
 }
 
 int clickhouse_hosts_list(const char *url, size_t max, struct clickhouse_hosts *ret, struct err *err)
@@ -84,5 +85,5 @@ int clickhouse_hosts_list(const char *url, size_t max, struct clickhouse_hosts *
 		return r;
 	add_question(&t, max, &sql);
 	r = clickhouse_query(&t, buf_str(&sql), &o, &answer, err);
-	return r < 0 ? r : take(t.name, buf_str(&answer), max, ret, err);
+	return r < 0 ? r : take(url, t.name, buf_str(&answer), max, ret, err);
 }

@@ -20,6 +20,7 @@ import call_clients as clients  # noqa: E402
 PACKAGES = ["nginx-light", "nghttp2-client", "postgresql-15", "mariadb-server-core", "mariadb-client-core",
             "redis-server", "unbound", "libc-bin", "dash", "bash", "coreutils", "sed", "grep", "mawk", "hostname"]
 START_S = 120
+UNKNOWN_TLS = 0.001     # calls whose socket is not proved
 
 NGINX = """daemon off; user root; worker_processes 2; pid /run/nginx.pid; error_log stderr;
 events { worker_connections 512; }
@@ -74,10 +75,6 @@ remote-control:
 """
 
 
-def root():
-    return server_root.path("servers-calls", tuple(PACKAGES))
-
-
 class Server:
     """Runs until close(). counts(): what the server counted, by the server's terms."""
     script, files = "", {}
@@ -87,17 +84,23 @@ class Server:
         self.port = self.free_port()
         self.values = {"PORT": str(self.port), "CONTROL": str(self.free_port())}
         os.makedirs(os.path.join(self.folder, "files"))
-        words = server_root.command(self.folder, self.fill(self.script),
-                                    {name: self.fill(text) for name, text in self.files.items()}, root=root())
         self.log = os.path.join(self.folder, "log")
         with open(self.log, "wb") as log:
-            self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.child = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
             self.wait()
             self.prepare()
         except BaseException:
             self.close()
             raise
+
+    @staticmethod
+    def root():
+        return server_root.path("servers-calls", tuple(PACKAGES))
+
+    def command(self):
+        return server_root.command(self.folder, self.fill(self.script),
+                                   {name: self.fill(text) for name, text in self.files.items()}, root=self.root())
 
     def fill(self, text):
         for name, value in self.values.items():
@@ -132,7 +135,7 @@ class Server:
     def run(self, command, files=None):
         """A program of the servers' packages; its output."""
         folder = tempfile.mkdtemp(prefix="client-", dir=self.folder)
-        words = server_root.command(folder, "exec " + command, files or {}, root=root())
+        words = server_root.command(folder, "exec " + command, files or {}, root=Server.root())
         done = subprocess.run(words, capture_output=True, text=True, timeout=1200, check=False)
         if done.returncode:
             raise SystemExit(f"{command}: {done.stderr[-1000:]}")
@@ -168,10 +171,10 @@ class Nginx(Server):
 class NginxH2(Nginx):
     """HTTP/2 in plain text, asked by h2load, whose own count is the number of calls."""
     how = "http2"
-    streams = 4     # at once on a connection
+    streams, scheme = 4, "http"     # streams: at once on a connection
 
     def generate(self, connections, calls):
-        uris = "".join(f"http://127.0.0.1:{self.port}/{kind}/{i}\n" for i in range(20)
+        uris = "".join(f"{self.scheme}://127.0.0.1:{self.port}/{kind}/{i}\n" for i in range(20)
                        for kind in ("ok", "gone", "broken", "empty", "ok", "large", "ok", "chunked"))
         text = self.run(f"/usr/bin/h2load -n {calls} -c {connections} -m {self.streams} -t 2 -i /truth/uris",
                         {"uris": uris})
@@ -185,6 +188,21 @@ class NginxH2(Nginx):
 
 class NginxH2Alone(NginxH2):
     streams = 1
+
+
+def certificate():
+    """The files of a server with TLS."""
+    files = {}
+    for name in ("cert.pem", "key.pem"):
+        with open(os.path.join(os.path.dirname(HERE), "data", "tls", name), encoding="ascii") as f:
+            files[name] = f.read()
+    return files
+
+
+class NginxH2Tls(NginxH2):
+    """HTTP/2 over OpenSSL, by nghttp2's client."""
+    how = "ssl http2; ssl_certificate /truth/cert.pem; ssl_certificate_key /truth/key.pem"
+    scheme, files, unknown_share = "https", {**Nginx.files, **certificate()}, UNKNOWN_TLS
 
 
 class Postgres(Server):
@@ -242,6 +260,7 @@ class Pgbench(Postgres):
     """pgbench's three modes, by libpq: transactions of five statements."""
     statements = [("BEGIN", "", ""), ("UPDATE", "pgbench_accounts", ""), ("SELECT", "pgbench_accounts", ""),
                   ("INSERT", "pgbench_history", ""), ("END", "", "")]
+    own = [("SELECT", "pgbench_branches", ""), ("SELECT", "pg_catalog.pg_class", "")]    # once, before it begins
     program = "/usr/lib/postgresql/15/bin/pgbench -h 127.0.0.1 -U postgres -n -p "
 
     def prepare(self):
@@ -254,8 +273,16 @@ class Pgbench(Postgres):
         for mode in ("simple", "extended", "prepared"):
             text = self.run(f"{self.program} {self.port} -b simple-update -M {mode} -c {connections} -j 2 -t {each} "
                             "postgres")
-            done += int(re.search(r"transactions actually processed: (\d+)", text)[1])
-        return collections.Counter({key: done for key in self.statements})
+            last = int(re.search(r"transactions actually processed: (\d+)", text)[1])
+            done += last
+        self.uncounted = last - connections
+        return collections.Counter({**{key: done for key in self.statements}, **{key: 3 for key in self.own}})
+
+    def compared(self, done):
+        """Of BEGIN and END that are prepared the server counts the first of each connection."""
+        counts = +collections.Counter({key: n for key, n in done.items() if key not in self.own})
+        counts.subtract({key: self.uncounted for key in (self.statements[0], self.statements[-1])})
+        return counts
 
     def counts(self):
         counts = collections.Counter()
@@ -266,9 +293,19 @@ class Pgbench(Postgres):
         return counts
 
 
+class PgbenchTls(Pgbench):
+    """The same over OpenSSL at both ends (sslmode=require)."""
+    script = POSTGRES.replace("exec ", """cp /truth/cert.pem /truth/key.pem /tmp
+chown postgres:postgres /tmp/key.pem
+chmod 600 /tmp/key.pem
+exec """).rstrip("\n") + " -c ssl=on -c ssl_cert_file=/tmp/cert.pem -c ssl_key_file=/tmp/key.pem\n"
+    files, unknown_share = certificate(), UNKNOWN_TLS
+    program = "/usr/bin/env PGSSLMODE=require " + Pgbench.program
+
+
 class Mariadb(Server):
-    """Counts statements and their errors by digest."""
-    script = MARIADB
+    """Counts statements and their errors by digest. Its threads add to a counter without a lock: some are missing."""
+    script, uncounted_share = MARIADB, 1e-4
 
     def prepare(self):
         self.query("create database if not exists test", "create table test.items (id int primary key, name text)",
@@ -348,10 +385,12 @@ class RedisServer(Server):
 
 class RedisBenchmark(RedisServer):
     """redis-benchmark with 16 commands at once, by the server's count."""
+    streams = 16
 
     def generate(self, connections, calls):
         tests = "get,set,incr,lpush,rpop,sadd,hset,mset,lrange_100"
-        self.run(f"/usr/bin/redis-benchmark -p {self.port} -c {connections} -n {calls // 10} -P 16 -t {tests} --csv")
+        self.run(f"/usr/bin/redis-benchmark -p {self.port} -c {connections} -n {calls // 10} -P {self.streams} "
+                 f"-t {tests} --csv")
         return collections.Counter({(*key[:2], ""): n for key, n in self.counts().items()})
 
 

@@ -243,6 +243,15 @@ static __always_inline bool guess_cql(const struct call_guess *g)
 	return version >= 3 && version <= 5 && g->b[1] < 0x20 && g->b[4] <= 0x10 && guess_be32(g, 5) + 9 == g->size;
 }
 
+/* The client's preface; or SETTINGS, which a server may send before it has that, and does over TLS. */
+static __always_inline bool guess_http2(const struct call_guess *g)
+{
+	if (guess_le32(g, 0) == FOUR('P', 'R', 'I', ' '))
+		return guess_le32(g, 4) == FOUR('*', ' ', 'H', 'T');
+	return guess_be32(g, 0) >> 16 == 0 && g->b[3] == 4 && !guess_be32(g, 4) && !g->b[8] && g->b[2] % 6 == 0 &&
+	       g->size >= 9u + g->b[2] && (!g->b[2] || (!g->b[9] && g->b[10] && g->b[10] <= 16));
+}
+
 /*
  * Those whose first bytes say more, so that they are asked before PostgreSQL and MySQL. Apart, for the sake of the
  * verifier.
@@ -267,7 +276,7 @@ int call_guess_protocol(const struct call_guess *g, bool dns_port)
 	int other;
 
 	/* before HTTP/1, of which it looks like a request */
-	if (guess_le32(g, 0) == FOUR('P', 'R', 'I', ' ') && guess_le32(g, 4) == FOUR('*', ' ', 'H', 'T'))
+	if (guess_http2(g))
 		return CALL_GUESS_HTTP2;
 	if (guess_nats(g))
 		return CALL_GUESS_NATS;

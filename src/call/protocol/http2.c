@@ -33,8 +33,19 @@ struct http2 {
 	uint32_t ends[CALL_SIDE__MAX];	/* stream that ends with the content that is passed over; 0 = none */
 };
 
+/* The first frame of a server, which may come before the preface: RFC 9113, section 3.4. */
+static bool is_settings(const uint8_t *bytes, size_t len)
+{
+	static const uint8_t rest[] = { FRAME_SETTINGS, 0, 0, 0, 0, 0 };	/* type, flags, stream */
+
+	return len >= 3 + sizeof(rest) && !bytes[0] && !bytes[1] && bytes[2] % 6 == 0 &&
+	       !memcmp(bytes + 3, rest, sizeof(rest));
+}
+
 static enum call_look http2_classify(const uint8_t *bytes, size_t len)
 {
+	if (is_settings(bytes, len))
+		return CALL_LOOK_RESPONSE;
 	if (len && memcmp(bytes, preface, MIN(len, (size_t)PREFACE_LEN)) == 0)
 		return len < PREFACE_LEN ? CALL_LOOK_MORE : CALL_LOOK_REQUEST;
 	return CALL_LOOK_NO;

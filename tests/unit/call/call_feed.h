@@ -25,6 +25,7 @@ struct feed {
 	enum call_switch switched;
 	bool terse;			/* without sizes and times */
 	bool datagrams;
+	bool turn;			/* chunks say that they begin one */
 };
 
 static void feed_text(struct buf *out, const char *before, const struct call *c, enum call_text kind)
@@ -123,7 +124,7 @@ static _unused_ void feed_fini(struct feed *f)
 static _unused_ void feed_bytes(struct feed *f, enum call_dir dir, const void *data, size_t len, uint64_t hole)
 {
 	struct call_chunk chunk = { .data = data, .len = (uint32_t)len, .hole = hole, .offset = f->offsets[dir],
-				    .time_ns = ++f->now_us * 1000 };
+				    .time_ns = ++f->now_us * 1000, .turn = f->turn };
 
 	f->offsets[dir] += len + hole;
 	if (f->datagrams)

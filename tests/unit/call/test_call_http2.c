@@ -42,11 +42,30 @@ static void test_frames(void **state)
 	feed_fini(&f);
 }
 
+/* SETTINGS of a server that does not wait for the preface, as over TLS. */
+static void test_server_first(void **state)
+{
+	static const char settings[] = FRAME("\6", "\4", "\0", "\0") "\0\3\0\0\0\x80";
+	static const char ask[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" FRAME("\0", "\4", "\0", "\0")
+				  FRAME("\2", "\1", "\5", "\1") "\x82\x84";
+	static const char answer[] = FRAME("\0", "\4", "\1", "\0") FRAME("\1", "\1", "\5", "\1") "\x88";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	feed_bytes(&f, CALL_DIR_SENT, settings, sizeof(settings) - 1, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, ask, sizeof(ask) - 1, 0);
+	feed_bytes(&f, CALL_DIR_SENT, answer, sizeof(answer) - 1, 0);
+	assert_string_equal(feed_calls(&f), "http2 GET / status=200 ask=11@2-2 answer=10@3-3\n");
+	feed_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grpc),
 		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_server_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

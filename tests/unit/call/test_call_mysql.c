@@ -74,6 +74,56 @@ static void test_holes(void **state)
 	feed_fini(&f);
 }
 
+/* Of two calls the first response and the second request were lost: the second response is not the first one. */
+static void test_lost(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, "\x09\0\0\0\3select 1", 13, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\7\0\0\1\0\1\0\2\0\0\0", 11, 0);
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] rows=1\n");
+	feed_bytes(&f, CALL_DIR_SENT, "\x09\0\0\0\3select 2", 13, 0);
+	f.offsets[CALL_DIR_RECEIVED] += 11;
+	f.offsets[CALL_DIR_SENT] += 13;
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\x09\0\0\1\xff\x7a\4#42S02", 13, 0);
+	call_conn_close(f.conn);
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] lost cut\n");
+	feed_fini(&f);
+}
+
+/* The server reads headers first. Of the second call the rest was lost: its response is not that of the third. */
+static void test_lost_rest(void **state)
+{
+	static const char ok[] = "\7\0\0\1\0\1\0\2\0\0\0", error[] = "\x09\0\0\1\xff\x7a\4#42S02";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\x09\0\0\0\3select 1", 13, 0);
+	feed_bytes(&f, CALL_DIR_SENT, ok, 11, 0);
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] rows=1\n");
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\x09\0\0\0", 4, 0);
+	f.offsets[CALL_DIR_RECEIVED] += 9;
+	feed_bytes(&f, CALL_DIR_SENT, error, 13, 0);
+	for (int i = 0; i < 2; i++) {
+		feed_bytes(&f, CALL_DIR_RECEIVED, "\x09\0\0\0", 4, 0);
+		feed_bytes(&f, CALL_DIR_RECEIVED, "\3select 1", 9, 0);
+		feed_bytes(&f, CALL_DIR_SENT, ok, 11, 0);
+	}
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] rows=1\n");	/* the fourth */
+	f.offsets[CALL_DIR_RECEIVED] += 13;
+	f.turn = true;
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\x09\0\0\0\3select 1", 13, 0);
+	f.turn = false;
+	feed_bytes(&f, CALL_DIR_SENT, ok, 11, 0);
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] rows=1\n");
+	feed_fini(&f);
+}
+
 /* Behind a hole in the rows the last packet of the operation tells the status. */
 static void test_tail(void **state)
 {
@@ -113,6 +163,8 @@ int main(void)
 		cmocka_unit_test(test_prepared),
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_lost_rest),
 		cmocka_unit_test(test_tail),
 	};
 
