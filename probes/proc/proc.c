@@ -98,12 +98,19 @@ static const struct hook proc_hooks[] = {
 	  .fallback = "a process with the number of an ended child counts as a child" },
 };
 
+/* Tables that only owners of sockets need: 20 MiB. */
+static const char *const owner_maps[] = {
+	"sonde_sock_owner", "sonde_senders", "sonde_bound_ports", "sonde_listeners", "proc_bound",
+};
+
 static void configure(void *ctx, struct bpf_object *obj)
 {
 	const uint32_t page_shift = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
+	const struct probe_env *env = ctx;
 
-	(void)ctx;
 	probe_rodata_set(obj, "proc_page_shift", &page_shift, sizeof(page_shift));
+	for (size_t i = 0; !probe_env_wants_owners(env) && i < ARRAY_SIZE(owner_maps); i++)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, owner_maps[i]), 1);
 }
 
 static int load(struct probe_env *env, uint16_t instance, struct hooks **ret, struct err *err)
@@ -111,6 +118,7 @@ static int load(struct probe_env *env, uint16_t instance, struct hooks **ret, st
 	const struct probe_select *sel = probe_env_select(env, instance);
 	struct hooks_spec spec = {
 		.rows = proc_hooks, .n_rows = ARRAY_SIZE(proc_hooks) - !sel->n_tree, .configure = configure,
+		.ctx = env,
 	};
 
 	spec.elf = proc_bpf__elf_bytes(&spec.elf_len);

@@ -404,7 +404,10 @@ int probe_env_instance_map(struct probe_env *env, int instance, const char *name
 
 /* ---- objects ---- */
 
-/* Creates the mmap rings, as large as bulk rings, for the first object that has them. */
+/*
+ * Creates the mmap rings, as large as bulk rings, for the first object that has them. With little memory there are
+ * none: the verifier then takes less too, since it follows only one of the two ways to write a record.
+ */
 static int share_mmap_rings(struct probe_env *env, struct bpf_object *obj, struct err *err)
 {
 	struct bpf_map *map = bpf_object__find_map_by_name(obj, MMAP_RINGS);
@@ -412,7 +415,7 @@ static int share_mmap_rings(struct probe_env *env, struct bpf_object *obj, struc
 	uint32_t wakeup;
 	int r = 0;
 
-	if (!map)
+	if (!map || env->plan.scarce_bytes)
 		return 0;
 	if (!env->mmap_bytes)
 		r = mmap_ring_make(env->reader, env->n_cpus, env->plan.bulk_bytes, &env->mmap_bytes, err);

@@ -821,16 +821,17 @@ static __always_inline void on_serve(const struct hit *h, enum gohttp2_site site
 	}
 }
 
-/* A hit that the shortcut of gohttp2_send_repeat() does not serve. */
-static __noinline int on_any(struct bpf_user_regs *regs, struct gohttp2_layout *layout,
-			     const struct task_struct *task, __u32 site, struct sonde_ledger *l)
+/* Reads what a hit has into scratch memory, without the headers of an array. False: counted, no record. */
+static __noinline bool read_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 site,
+				struct sonde_ledger *l, const struct gohttp2_near **ret_near)
 {
+	const struct task_struct *task = bpf_get_current_task_btf();
 	struct hit h = { .s = my_scratch(), .l = layout };
 
 	if (!h.s) {
 		MISS(scratch);
 		rec_lost(l, SONDE_LOST_COPY);
-		return 0;
+		return false;
 	}
 	h.s->who = (struct gohttp2_who){
 		.tgid = task->tgid,
@@ -842,13 +843,13 @@ static __noinline int on_any(struct bpf_user_regs *regs, struct gohttp2_layout *
 	if (site == GOHTTP2_CALL) {
 		on_call(h.s, layout);
 		rec_filtered(l);
-		return 0;
+		return false;
 	}
 	if (site >= GOHTTP2_SERVE) {
 		if (gohttp2_serving)
 			on_serve(&h, site);
 		rec_filtered(l);
-		return 0;
+		return false;
 	}
 	__builtin_memset(&h.s->rec, 0, sizeof(h.s->rec));
 	h.s->rec.fd = -1;
@@ -862,32 +863,50 @@ static __noinline int on_any(struct bpf_user_regs *regs, struct gohttp2_layout *
 			take_pieces(h.s);
 		if (h.map)
 			take_map(h.s, layout, h.map);
-		gohttp2_send(h.s, layout, h.near, l, bpf_preempt_disable != NULL);
-	} else if (h.not_ours) {
-		rec_filtered(l);
-	} else {
-		rec_lost(l, SONDE_LOST_COPY);
+		*ret_near = h.near;
+		return true;
 	}
-	return 0;
+	if (h.not_ours)
+		rec_filtered(l);
+	else
+		rec_lost(l, SONDE_LOST_COPY);
+	return false;
+}
+
+/*
+ * A hit that the shortcut of gohttp2_send_repeat() does not serve. Two calls one after the other: a frame more in
+ * each of the verifier's states takes 6 MiB.
+ */
+static __always_inline void on_any(struct bpf_user_regs *regs, struct gohttp2_layout *layout, __u32 site,
+				   struct sonde_ledger *l)
+{
+	const struct gohttp2_near *near = NULL;
+	struct gohttp2_scratch *s;
+
+	if (!read_hit(regs, layout, site, l, &near))
+		return;
+	s = my_scratch();
+	if (s)
+		gohttp2_send(s, layout, near, l, bpf_preempt_disable != NULL);
 }
 
 /* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
-static __always_inline int on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout,
-				  const struct task_struct *task, __u32 site)
+static __always_inline void on_hit(struct bpf_user_regs *regs, struct gohttp2_layout *layout,
+				   const struct task_struct *task, __u32 site)
 {
 	struct sonde_ledger *l = ledger_seen(GOHTTP2_CLASS_CALL);
 
 	if (!l)
-		return 0;
+		return;
 	if (is_too_early(regs, layout, site) || site == GOHTTP2_FRAME_ORDER || site == GOHTTP2_WRITE_FIELD ||
 	    !is_selected(layout, task->tgid)) {
 		rec_filtered(l);
-		return 0;
+		return;
 	}
 	if (bpf_preempt_disable && plain_there() && site <= GOHTTP2_SERVER_HEADERS &&
 	    gohttp2_send_repeat(regs, layout, task, site, l))
-		return 0;
-	return on_any(regs, layout, task, site, l);
+		return;
+	on_any(regs, layout, site, l);
 }
 
 const volatile bool gohttp2_never = false;
@@ -949,13 +968,12 @@ static __always_inline int hit(struct bpf_user_regs *regs, bool multi)
 		return 0;
 	if (site == GOHTTP2_COLLECTED)
 		return collected(layout);
-	if (bpf_preempt_disable) {
+	if (bpf_preempt_disable)
 		bpf_preempt_disable();
-		on_hit(regs, layout, task, site);
+	on_hit(regs, layout, task, site);
+	if (bpf_preempt_disable)
 		bpf_preempt_enable();
-		return 0;
-	}
-	return on_hit(regs, layout, task, site);
+	return 0;
 }
 
 SEC("uprobe.multi")

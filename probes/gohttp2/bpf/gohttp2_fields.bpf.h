@@ -304,7 +304,10 @@ static __always_inline __u64 print_of(const struct places *p, __u32 most)
 
 static __always_inline struct gohttp2_header_cache *again_in(struct gohttp2_cpu *cpu, __u64 print)
 {
-	return cpu ? &cpu->again[print >> 32 & (AGAIN_SLOTS - 1)] : NULL;
+	if (!cpu)
+		return NULL;
+	barrier_var(cpu);	/* else clang 19 adds before it compares, which the verifier refuses */
+	return &cpu->again[print >> 32 & (AGAIN_SLOTS - 1)];
 }
 
 static __always_inline bool same_places(const struct places *p, const struct gohttp2_hf *a, __u32 most)

@@ -658,11 +658,15 @@ static __always_inline void end_keep(struct net_end_kept *to, const struct net_e
 
 static __always_inline void end_kept(struct net_end *e, const struct net_end_kept *from)
 {
+	__u32 known;
+
 	e->proc = owner_by_cookie(from->cookie);
 	e->cookie = from->cookie;
 	e->how = from->how;
 	e->foreign = from->foreign;
-	e->known = e->proc != NULL;
+	known = e->proc != NULL;
+	barrier_var(known);	/* else clang 19 takes the OR of two pointers for "one of both is known" */
+	e->known = known;
 }
 
 /* Applies the selection by process and excludes our own processes; counts what it refuses. */
