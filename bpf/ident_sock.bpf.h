@@ -32,24 +32,9 @@ static __always_inline struct sonde_owner *owner_by_cookie(__u64 cookie)
 	return cookie ? bpf_map_lookup_elem(&sonde_sock_owner, &cookie) : NULL;
 }
 
-/*
- * Sockets that closed last: cookie << 2 | SONDE_ENDED_*. A user replaces the owner by a changed copy: an end between
- * the copy and the update marks the old one, and is found here.
- */
-#define ENDS 1024	/* a power of two */
-UNIT_MAP(sonde_sock_ends, ARRAY, ENDS, __u32, __u64);
-
-static __always_inline __u64 *end_of_cookie(__u64 cookie)
-{
-	__u32 key = cookie & (ENDS - 1);
-
-	return bpf_map_lookup_elem(&sonde_sock_ends, &key);
-}
-
 /* Makes the process of @task the owner of @cookie; @by: SONDE_OWNER_*. */
 static __always_inline void owner_set_by(__u64 cookie, struct task_struct *task, __u8 by)
 {
-	__u64 *end = end_of_cookie(cookie);
 	struct sonde_owner o;
 
 	if (!cookie)
@@ -57,20 +42,14 @@ static __always_inline void owner_set_by(__u64 cookie, struct task_struct *task,
 	owner_from_task(&o, task);
 	o.cookie = cookie;
 	o.by = by;
-	if (end && *end >> 2 == cookie)	/* a socket that connects or listens again */
-		*end = 0;
 	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
 }
 
 /* The socket is closed; @ended: SONDE_ENDED_*. Late packets of it still belong to the process. */
 static __always_inline void owner_end(__u64 cookie, __u8 ended)
 {
-	__u64 *end = end_of_cookie(cookie);
-	struct sonde_owner *have;
+	struct sonde_owner *have = owner_by_cookie(cookie);
 
-	if (end)
-		__sync_fetch_and_add(end, (cookie << 2 | ended) - *end); /* the look-up does not overtake it */
-	have = owner_by_cookie(cookie);
 	if (have)
 		have->ended = ended;
 }
@@ -171,7 +150,6 @@ static __always_inline bool sock_sends_now(struct sock *sk, struct task_struct *
 static __always_inline __u32 owner_use(__u64 cookie, struct task_struct *task, bool *ret_new)
 {
 	struct sonde_owner *have = owner_by_cookie(cookie), o;
-	__u64 *end = end_of_cookie(cookie);
 
 	owner_from_task(&o, task);
 	o.cookie = cookie;
@@ -186,11 +164,6 @@ static __always_inline __u32 owner_use(__u64 cookie, struct task_struct *task, b
 		o.fed_hash = have->fed_hash;
 	}
 	bpf_map_update_elem(&sonde_sock_owner, &cookie, &o, BPF_ANY);
-	if (end && *end >> 2 == cookie) {
-		have = owner_by_cookie(cookie);
-		if (have)
-			have->ended = *end & 3;
-	}
 	return o.changes;
 }
 

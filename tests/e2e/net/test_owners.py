@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Owners of packets: the process that uses the socket. Programs print the truth: port of the peer and their pid."""
 import json
-import os
 
 import pytest
 
@@ -505,49 +504,6 @@ def test_the_flow_of_a_port_that_came_again_without_an_end(link, sonde):
     events = [(ev["event"], ev["is_reply"]) for ev in running.finish() if ev["type"] == "net.flow"]
     both = [("closed", False), ("closed", True)], [("end", False), ("end", True)]
     assert [ev for ev in events if ev[0] not in ("flags", "active")] == [("new", False), *both[0], ("new", False), *both[1]]
-
-
-TWO_USERS = """
-import os, socket
-os.sched_setaffinity(0, {cpu})
-s = socket.create_server(("", 5214))
-print(os.getpid(), flush=True)
-for _ in range({count}):
-    c, _ = s.accept()
-    child = os.fork()
-    try:
-        while True:
-            c.send(b"x")
-            os.sched_yield()
-    except OSError:
-        pass
-    if not child:
-        os._exit(0)
-    os.waitpid(child, 0)
-    c.close()
-"""
-RESET_EACH = """
-import os, socket, struct
-os.sched_setaffinity(0, {cpu})
-for _ in range({count}):
-    c = socket.socket()
-    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    c.bind(("", 5215))
-    c.connect(("{ip}", 5214))
-    c.recv(40, socket.MSG_WAITALL)
-    c.close()
-"""
-
-
-def test_a_connection_that_ends_while_its_user_changes(link, traces):
-    """Two processes send in turn until the other CPU resets the connection: the next SYN has none of them."""
-    count, cpus = 200, os.sched_getaffinity(0)
-    server = link.b.python_popen(TWO_USERS.format(count=count, cpu={min(cpus)}))
-    listener = int(server.stdout.readline()), "listener"
-    running = traces("--netns", link.b.name, "dst port 5214 and tcp[tcpflags] == tcp-syn")
-    link.a.python(RESET_EACH.format(count=count, cpu={max(cpus)}, ip=link.b_ip))
-    running.wait_for(lambda ev: ev["type"] == "net.trace", count=count)
-    assert {ends_of(ev)[1] for ev in running.finish() if ev["type"] == "net.trace"} == {listener}
 
 
 def test_a_datagram_to_a_port_that_has_a_new_process(link, traces):
