@@ -20,6 +20,7 @@ KINDS = {
     "goroutines": 3,
     "wrappers": 1,
     "servers": 1,
+    "curl": 1,
     "sshd": 1,
 }
 
@@ -103,6 +104,12 @@ BARS = (
     Bar("servers.unbound", "packets of unbound's SO_REUSEPORT sockets belong to it", how=True),
     Bar("servers.haproxy", "packets of haproxy belong to its worker, not to the master", how=True),
     Bar("servers.dnsmasq", "packets of dnsmasq belong to it", how=True),
+    Bar("curl.workers", "both workers of nginx served curl"),
+    Bar("curl.flows", "each packet is of a flow that conntrack and the programs know"),
+    Bar("curl.end-sender", "at the ends a packet has the curl or the worker that sent it", how=True),
+    Bar("curl.end-receiver", "and the one that gets it", how=True),
+    Bar("curl.router-sender", "behind masquerade and DNAT it has its sender", how=True),
+    Bar("curl.router-receiver", "and the one that gets it", how=True),
     Bar("sshd.client", "packets of ssh belong to it", how=True),
     Bar("sshd.server", "packets of a session belong to the process that serves it", how=True, least=100),
 ) + tuple(Bar(f"{kind}.{aspect}", claim) for kind in KINDS for aspect, claim in (

@@ -683,11 +683,28 @@ static __always_inline struct net_flow_entry *flow_new(const struct flow_packet 
 	return f;
 }
 
-/* A closed connection restarts with the same ports: reports the old one and starts over. */
+/*
+ * The SYN of a packet begins another connection: the flow is closed, or was at another point of the sequence. One
+ * that is sent again or late has its number.
+ */
+static __always_inline bool syn_is_new(const struct net_flow_entry *f, const struct flow_packet *p)
+{
+	bool back = !is_forward(f, p);
+	__u8 flags = back ? f->back.tcp_flags : f->forward.tcp_flags;
+	__u8 other = back ? f->forward.tcp_flags : f->back.tcp_flags;
+
+	if (f->closed_ns)
+		return true;
+	if (!flags)	/* both ends may send a SYN */
+		return !(other & TCP_SYN);
+	return !(flags & TCP_SYN) || f->syn_seq[back] != p->seq;
+}
+
+/* Another connection on the same ports: reports the old one and starts over. */
 static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *f, const struct flow_packet *p,
 							 __u64 now)
 {
-	struct net_flow_room *room = f->closed_ns ? room_of_cpu() : NULL;
+	struct net_flow_room *room = syn_is_new(f, p) ? room_of_cpu() : NULL;
 
 	if (!room)
 		return f;
@@ -782,8 +799,11 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 		f = f ? flow_again(f, p, now) : flow_new(p, now);
 		if (!f)
 			return;
+		forward = is_forward(f, p);
+		f->syn_seq[!forward] = p->seq;
+	} else {
+		forward = is_forward(f, p);
 	}
-	forward = is_forward(f, p);
 	w = forward ? &f->forward : &f->back;
 	slot = net_flow_short ? slot_of(p, &k) : NULL;
 	if (slot && !net_flow_slot_is(slot, &k))

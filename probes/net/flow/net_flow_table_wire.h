@@ -39,6 +39,7 @@ struct net_flow_entry {
 	__u32 owner_tgid, rtt_ns;
 	struct net_flow_half back;
 	__u32 mark, out_ifindex;
+	__u32 syn_seq[2];	/* of the last SYN, by NET_WAY_* */
 	struct net_flow_direction turn[2]; /* written by other programs than those of packets */
 };
 
@@ -161,7 +162,7 @@ static inline int net_flow_slot_key_of(const struct net_flow_entry *e, __u32 ifi
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct net_flow_half) == 48, "no hole in a half");
-_Static_assert(sizeof(struct net_flow_entry) == 312, "no hole in an entry");
+_Static_assert(sizeof(struct net_flow_entry) == 320, "no hole in an entry");
 _Static_assert(sizeof(struct net_flow_slot) == 64, "a slot is a cache line");
 _Static_assert(__builtin_offsetof(struct net_flow_entry, forward) - __builtin_offsetof(struct net_flow_entry, src) >=
 	       64, "the head is on no line of a half");

@@ -3,16 +3,24 @@
 
 #include <bpf/bpf.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/vec.h"
 #include "packet/packet.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_wire.h"
 #include "sonde/owner_wire.h"
+
+/* A socket sends on a tuple. */
+struct sent {
+	struct sonde_tuple t;
+	uint64_t ts_ns, cookie;
+};
 
 struct net_owners {
 	const struct probe_select *select;
@@ -20,7 +28,8 @@ struct net_owners {
 	int owner_fd, tuple_fd, local_fd; /* of the environment; negative = missing */
 	/* lint-ok(tables): answers of the kernel's own maps, for one dump */
 	struct map owners;		  /* cookie -> struct sonde_owner, tgid 0 = none; cache of look-ups */
-	struct map senders;		  /* struct sonde_tuple of outgoing packets -> cookie */
+	VEC(struct sent) sent;		  /* by outgoing packets; in order once is_sorted */
+	bool is_sorted;
 };
 
 struct net_owners *net_recorder_owner_new(struct probe *p)
@@ -35,7 +44,6 @@ struct net_owners *net_recorder_owner_new(struct probe *p)
 	o->tuple_fd = probe_env_shared_map(p->env, "sonde_senders");
 	o->local_fd = probe_env_instance_map(p->env, p->instance, "inst_net_local");
 	map_init(&o->owners, sizeof(uint64_t), sizeof(struct sonde_owner));
-	map_init(&o->senders, sizeof(struct sonde_tuple), sizeof(uint64_t));
 	return o;
 }
 
@@ -44,12 +52,15 @@ void net_recorder_owner_free(struct net_owners *o)
 	if (!o)
 		return;
 	map_fini(&o->owners);
-	map_fini(&o->senders);
+	vec_fini(&o->sent);
 	free(o);
 }
 
-/* The packet's addresses seen from its sender, or from its receiver. False if it has no ports. */
-static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple *ret)
+/*
+ * The packet's addresses seen from its sender, or from its receiver. False if it has no ports. *ret_syn: it begins a
+ * connection.
+ */
+static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple *ret, bool *ret_syn)
 {
 	const struct packet_flow *f;
 	struct packet p;
@@ -60,6 +71,7 @@ static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple 
 	if (!f->family || !f->has_ports)
 		return false;
 	n = f->family == 4 ? 4 : 16;
+	*ret_syn = f->proto == IPPROTO_TCP && (f->tcp_flags & (TH_SYN | TH_ACK)) == TH_SYN;
 	*ret = (struct sonde_tuple){
 		.netns = r->netns, .family = f->family, .proto = f->proto,
 		.lport = receiver ? f->dport : f->sport, .rport = receiver ? f->sport : f->dport,
@@ -71,20 +83,57 @@ static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple 
 
 void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 {
-	struct sonde_tuple t;
-	uint64_t *cookie;
+	struct sent s = { .ts_ns = r->hdr.ts_ns, .cookie = r->id.sock };
+	bool syn;
 
-	if (r->dir != NET_DIR_OUT || !r->id.sock || !tuple_of(r, false, &t))
+	if (r->dir != NET_DIR_OUT || !r->id.sock || !tuple_of(r, false, &s.t, &syn))
 		return;
-	cookie = map_add(&o->senders, &t, NULL);
-	if (cookie) /* without memory the owner is missing */
-		*cookie = r->id.sock;
+	if (vec_grow(&o->sent) >= 0) /* without memory the owner is missing */
+		o->sent.items[o->sent.len++] = s;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct sent *x = a, *y = b;
+	int r = memcmp(&x->t, &y->t, sizeof(x->t));
+
+	return r ? r : x->ts_ns < y->ts_ns ? -1 : x->ts_ns > y->ts_ns;
+}
+
+/*
+ * Cookie of the socket that sent on @t at that time: of the last packet before, else of the first one after. 0 =
+ * unknown. A connection's first packet (@syn) belongs to what comes after: before was perhaps another connection.
+ */
+static uint64_t sender_at(struct net_owners *o, const struct sonde_tuple *t, uint64_t ts_ns, bool syn)
+{
+	const struct sent key = { .t = *t, .ts_ns = ts_ns }, *s = o->sent.items;
+	size_t low = 0, high = o->sent.len;
+
+	if (!o->is_sorted && high)
+		qsort(o->sent.items, high, sizeof(*s), compare);
+	o->is_sorted = true;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (compare(&s[mid], &key) <= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low && !syn && !memcmp(&s[low - 1].t, t, sizeof(*t)))
+		return s[low - 1].cookie;
+	return low < o->sent.len && !memcmp(&s[low].t, t, sizeof(*t)) ? s[low].cookie : 0;
 }
 
 struct found {
 	uint64_t cookie;
 	uint8_t how;	/* SONDE_HOW_* */
 	bool foreign;	/* in another namespace than the packet */
+};
+
+struct end {
+	struct found sock;
+	struct sonde_owner proc; /* tgid 0 = unknown */
 };
 
 /* NULL = unknown. */
@@ -120,18 +169,26 @@ static bool is_local(const struct net_owners *o, const struct sonde_tuple *t)
 	return (t->family == 4 && t->laddr[0] == 127) || bpf_map_lookup_elem(o->local_fd, &key, &one) == 0;
 }
 
-/* The socket at @t's local end, as in end_exact() and end_bound() of the kernel side. */
-static bool find_socket(struct net_owners *o, const struct sonde_tuple *t, struct found *ret)
+static bool has_ended(struct net_owners *o, uint64_t cookie)
 {
-	const uint64_t *sender = map_find(&o->senders, t);
+	const struct sonde_owner *w = owner_of(o, cookie);
+
+	return w && w->ended;
+}
+
+/* The socket at @t's local end, as in end_exact() and end_bound() of the kernel side. */
+static bool find_socket(struct net_owners *o, const struct sonde_tuple *t, uint64_t ts_ns, bool syn,
+			struct found *ret)
+{
+	const uint64_t sender = sender_at(o, t, ts_ns, syn);
 	struct sonde_tuple bound = *t;
 	bool found;
 
 	if (sender) {
-		*ret = (struct found){ .cookie = *sender, .how = SONDE_HOW_TUPLE };
+		*ret = (struct found){ .cookie = sender, .how = SONDE_HOW_TUPLE };
 		return true;
 	}
-	if (query(o, t, ret))
+	if (query(o, t, ret) && !(syn && has_ended(o, ret->cookie)))
 		return true;
 	bound.rport = 0;
 	memset(bound.raddr, 0, sizeof(bound.raddr));
@@ -158,29 +215,59 @@ static bool selected(const struct net_owners *o, const struct sonde_owner *w)
 	return pid && comm && cgroup && w->tgid != o->self;
 }
 
+/* A packet carries its sender's socket, also behind a veth; the record of a drop has the receiver's. */
+static struct end find_end(struct net_owners *o, const struct net_rec *r, bool receiver)
+{
+	struct end e = { .sock = { .how = SONDE_HOW_SKB, .foreign = r->dir == NET_DIR_IN } };
+	const struct sonde_owner *w = NULL;
+	struct sonde_tuple t;
+	bool syn;
+
+	if (receiver == (r->hdr.type == NET_EV_DROP) && r->id.sock) {
+		e.sock.cookie = r->id.sock;
+		w = owner_of(o, e.sock.cookie);
+	}
+	if (!w && tuple_of(r, receiver, &t, &syn) && find_socket(o, &t, r->hdr.ts_ns, syn, &e.sock))
+		w = owner_of(o, e.sock.cookie);
+	if (!w)
+		return (struct end){ 0 };
+	e.proc = *w;
+	if (w->cookie != e.sock.cookie)
+		e.sock.how = SONDE_HOW_LISTENER;
+	return e;
+}
+
+static void set_owner(struct net_rec *r, const struct end *e)
+{
+	r->id.owner_how = e->sock.how;
+	r->owner_foreign = e->sock.foreign;
+	r->id.sock = e->sock.cookie;
+	r->id.cgroup_id = e->proc.cgroup_id;
+	r->id.image = e->proc.image;
+	r->hdr.tgid = e->proc.tgid;
+	r->hdr.start_ns = e->proc.start_ns;
+}
+
+static void set_peer(struct net_rec *r, const struct end *e)
+{
+	r->peer = (struct net_peer){
+		.sock = e->sock.cookie, .how = e->sock.how, .foreign = e->sock.foreign,
+		.tgid = e->proc.tgid, .start_ns = e->proc.start_ns,
+	};
+	memcpy(r->peer.comm, e->proc.comm, sizeof(r->peer.comm));
+}
+
 bool net_recorder_owner_find(struct net_owners *o, struct net_rec *r)
 {
-	struct found f = { .cookie = r->id.sock, .how = SONDE_HOW_SKB };
-	const struct sonde_owner *w = f.cookie ? owner_of(o, f.cookie) : NULL;
-	bool receiver = r->dir != NET_DIR_OUT; /* the local end takes precedence; a drop belongs to the receiver */
-	uint8_t end = NET_END_SENDER;
-	struct sonde_tuple t;
+	const struct end sender = find_end(o, r, false), receiver = find_end(o, r, true);
+	/* the local end takes precedence; a drop belongs to the receiver */
+	bool out = !receiver.proc.tgid || (r->dir == NET_DIR_OUT && sender.proc.tgid);
+	const struct end *owner = out ? &sender : &receiver;
 
-	for (int i = 0; !w && i < 2; i++, receiver = !receiver) {
-		if (!tuple_of(r, receiver, &t))
-			break;
-		end = receiver ? NET_END_RECEIVER : NET_END_SENDER;
-		w = find_socket(o, &t, &f) ? owner_of(o, f.cookie) : NULL;
-	}
-	if (!w)
+	if (!owner->proc.tgid)
 		return selected(o, NULL);
-	r->id.owner_how = w->cookie != f.cookie ? SONDE_HOW_LISTENER : f.how;
-	r->owner_end = end;
-	r->owner_foreign = f.foreign;
-	r->id.sock = f.cookie;
-	r->id.cgroup_id = w->cgroup_id;
-	r->id.image = w->image;
-	r->hdr.tgid = w->tgid;
-	r->hdr.start_ns = w->start_ns;
-	return selected(o, w);
+	r->owner_end = out ? NET_END_SENDER : NET_END_RECEIVER;
+	set_owner(r, owner);
+	set_peer(r, out ? &receiver : &sender);
+	return selected(o, &owner->proc);
 }

@@ -495,6 +495,17 @@ def test_the_flow_of_a_port_that_came_again(link, sonde):
     running.finish()
 
 
+def test_the_flow_of_a_port_that_came_again_without_an_end(link, sonde):
+    """Nobody saw the end of the connection before: the filter leaves resets out."""
+    server = link.b.python_popen(FORKING_TWICE)
+    server.stdout.readline()
+    running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208 and tcp[tcpflags] & tcp-rst == 0")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    events = [(ev["event"], ev["is_reply"]) for ev in running.finish() if ev["type"] == "net.flow"]
+    both = [("closed", False), ("closed", True)], [("end", False), ("end", True)]
+    assert [ev for ev in events if ev[0] not in ("flags", "active")] == [("new", False), *both[0], ("new", False), *both[1]]
+
+
 def test_a_datagram_to_a_port_that_has_a_new_process(link, traces):
     """The process before answered the same client; the new one only listens."""
     running = traces("--netns", link.b.name, "udp port 5210")

@@ -9,6 +9,8 @@ dump, what was answered before it must not.
 import json
 import os
 
+from test_owners import FORKING_TWICE, SAME_PORT_TWICE, ends_of
+
 WINDOW_S = float(os.environ.get("SONDE_WINDOW", "1"))
 PACE_S = 0.004
 FIRST = 20000       # port of number 0
@@ -132,3 +134,23 @@ def test_dump_has_all_of_the_window(sonde, link):
     # what a ring had no room for is missing, and the dump says so
     assert check_dump(runs["small"], before, asked) > 0
     assert "were overwritten before the trigger" in small.stderr and "overwritten" not in large.stderr
+
+
+def test_a_port_that_came_again_has_both_processes(sonde, link):
+    """Two connections with the same four numbers in one dump: each packet has the process of its own."""
+    server = link.b.python_popen(FORKING_TWICE)
+    server.stdout.readline()
+    run = sonde("capture", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "--keep", "60s", "--after", "1ms",
+                "--dumps", "1", "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-j", "port 5208 or port 7009")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    children = [int(server.stdout.readline()) for _ in range(2)]
+    link.a.python("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                  f"s.sendto(b'x', ('{link.b_ip}', 7009))\n")
+    run.wait_for(lambda ev: ev["type"] == "sonde.ledger" and ev["probe"] == "net")
+    owners = []
+    for ev in run.events:
+        if ev["type"] == "net.trace" and 5208 in (ev["conn"]["sport"], ev["conn"]["dport"]):
+            if ev["flags"] == ["SYN"]:
+                owners.append(set())
+            owners[-1].add(ends_of(ev)[ev["dir"] == "in"][0])
+    assert owners == [{pid} for pid in children]

@@ -114,7 +114,7 @@ class Apt(private_apt.Apt):
 
     def unpack(self, packages, target):
         """All or nothing: @target appears when it is complete."""
-        debs, partial = os.path.join(self.folder, "debs"), target + ".partial"
+        debs, partial = target + ".debs", target + ".partial"
         for path in (debs, partial):
             shutil.rmtree(path, ignore_errors=True)
         os.makedirs(debs)
