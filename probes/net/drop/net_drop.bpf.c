@@ -95,6 +95,11 @@ static __always_inline __u64 sk_cookie(struct sock *sk)
 	return sk ? sk->__sk_common.skc_cookie.counter : 0;
 }
 
+static __always_inline bool sk_listens(struct sock *sk)
+{
+	return sk && sk->__sk_common.skc_state == TCP_LISTEN;
+}
+
 /*
  * A packet found bad when it is read (UDP checksums) has lost device and namespace, but its reader is running. The
  * task's namespace counts as the packet's only if a socket of that very process receives packets for this address
@@ -151,8 +156,11 @@ __noinline int drop_tuples(__u64 addr)
 	return is_ip;
 }
 
-/* Returns whether the addresses have to say who the sender is. */
-__noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 is_ip)
+/*
+ * Returns whether the addresses have to say who the sender is. @rx_listens: the kernel names a listener; a late packet
+ * of a closed connection ends there, too.
+ */
+__noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 rx_listens, __u32 is_ip)
 {
 	struct sk_buff *skb = (struct sk_buff *)addr;
 	struct net_scratch *s = scratch_of_cpu();
@@ -161,7 +169,8 @@ __noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 is_ip)
 
 	if (!s)
 		return 0;
-	named = end_set(&e, rx_cookie, SONDE_HOW_STORAGE, false) && e.known;
+	named = rx_listens && is_ip && end_exact(&e, &s->received, SONDE_HOW_TUPLE) && e.known;
+	named = named || (end_set(&e, rx_cookie, SONDE_HOW_STORAGE, false) && e.known);
 	if (!named && is_ip && !s->skb.netns)
 		receiver_by_reader(s, &e);
 	else if (!named && is_ip)
@@ -188,9 +197,9 @@ __noinline int drop_sender(__u64 addr, __u32 by_tuple)
 	return by_socket;
 }
 
-static __always_inline void find_ends(struct net_scratch *s, __u64 addr, __u64 rx_cookie, struct net_ends *ret)
+static __always_inline void find_ends(struct net_scratch *s, __u64 addr, struct sock *rx_sk, struct net_ends *ret)
 {
-	bool by_tuple = drop_receiver(addr, rx_cookie, drop_tuples(addr));
+	bool by_tuple = drop_receiver(addr, sk_cookie(rx_sk), sk_listens(rx_sk), drop_tuples(addr));
 	bool by_socket = drop_sender(addr, by_tuple);
 	struct net_end sender, receiver;
 
@@ -323,7 +332,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
-	find_ends(s, address_number(s, skb), sk_cookie(rx_sk), &ends);
+	find_ends(s, address_number(s, skb), rx_sk, &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
 		return;

@@ -105,7 +105,8 @@ static __always_inline void feed_sender(struct sk_buff *skb, struct sock *sk, st
 	struct sonde_owner *owner;
 	__u32 netns;
 
-	if (!cookie || fed_lately(sk, cookie))
+	/* what a listener sends is a reset, for a connection that has its tuple */
+	if (!cookie || sk->__sk_common.skc_state == TCP_LISTEN || fed_lately(sk, cookie))
 		return;
 	netns = sk_netns(sk);
 	owner = owner_by_cookie(cookie);

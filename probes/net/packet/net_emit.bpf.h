@@ -37,22 +37,46 @@ struct sk_buff___sk {
 	struct sock *sk;
 } __attribute__((preserve_access_index));
 
+static __always_inline struct sock *packet_sock(struct __sk_buff *skb)
+{
+	struct sock *sk = NULL;
+
+	bpf_probe_read_kernel(&sk, sizeof(sk), (void *)skb + bpf_core_field_offset(struct sk_buff___sk, sk));
+	return sk;
+}
+
+static __always_inline bool packet_has_state(struct __sk_buff *skb, __u8 state)
+{
+	struct sock *sk = packet_sock(skb);
+
+	return sk && BPF_CORE_READ(sk, __sk_common.skc_state) == state;
+}
+
 /* The first packet by a new user of the socket leaves before its call ends: the probe proc sees the user later. */
 static __always_inline void sender_is_running(struct __sk_buff *skb, __u64 cookie, struct net_end *e)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct sock *sk = NULL;
+	struct sock *sk;
 	bool is_new;
 
 	if (e->proc && e->proc->cookie == cookie && e->proc->tgid == BPF_CORE_READ(task, tgid))
 		return;
 	if (!in_process_context(task))
 		return;
-	bpf_probe_read_kernel(&sk, sizeof(sk), (void *)skb + bpf_core_field_offset(struct sk_buff___sk, sk));
+	sk = packet_sock(skb);
 	if (!sk || !sock_sends_now(sk, task))
 		return;
 	owner_use(cookie, task, &is_new);
 	end_set(e, cookie, SONDE_HOW_SKB, e->foreign);
+}
+
+/* A listener resets what is late for a closed connection, whose user the packet belongs to (6.13). */
+static __always_inline void reset_by_listener(struct net_end *e, const struct net_scratch *s)
+{
+	struct net_end closed = {};
+
+	if (end_exact(&closed, &s->sent, SONDE_HOW_TUPLE) && closed.known)
+		*e = closed;
 }
 
 /*
@@ -72,6 +96,11 @@ static __always_inline bool sender_by_socket(struct __sk_buff *skb, struct net_s
 		return false;
 	if (!is_ip || s->is_error)
 		return true;
+	/* nobody uses a listener: other packets do not get as far as its state */
+	if (e->proc->by != SONDE_OWNER_USER && packet_has_state(skb, TCP_LISTEN)) {
+		reset_by_listener(e, s);
+		return true;
+	}
 	if (dir == NET_DIR_IN)	/* netns 0: of a socket elsewhere */
 		flow_set(&s->sent, cookie, 0);
 	else if (flow_feed_due(e->proc, flow_hash(&s->sent), bpf_ktime_get_ns()))
@@ -85,10 +114,7 @@ static __always_inline bool sender_by_socket(struct __sk_buff *skb, struct net_s
  */
 static __always_inline void feed_request(struct __sk_buff *skb, const struct net_scratch *s)
 {
-	struct sock *sk = NULL;
-
-	bpf_probe_read_kernel(&sk, sizeof(sk), (void *)skb + bpf_core_field_offset(struct sk_buff___sk, sk));
-	if (sk && BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_NEW_SYN_RECV)
+	if (packet_has_state(skb, TCP_NEW_SYN_RECV))
 		sender_set(&s->sent, bpf_get_socket_cookie(skb));
 }
 

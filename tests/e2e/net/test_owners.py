@@ -501,9 +501,36 @@ def test_the_flow_of_a_port_that_came_again_without_an_end(link, sonde):
     server.stdout.readline()
     running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208 and tcp[tcpflags] & tcp-rst == 0")
     link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
-    events = [(ev["event"], ev["is_reply"]) for ev in running.finish() if ev["type"] == "net.flow"]
-    both = [("closed", False), ("closed", True)], [("end", False), ("end", True)]
-    assert [ev for ev in events if ev[0] not in ("flags", "active")] == [("new", False), *both[0], ("new", False), *both[1]]
+    events = [ev["event"] for ev in running.finish() if ev["type"] == "net.flow"]
+    assert [ev for ev in events if ev not in ("flags", "active")] == ["new", "closed", "closed", "new", "end", "end"]
+
+
+LATE_DATA = """
+import socket, struct
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+def data(flags, check):
+    return struct.pack("!HHIIBBHHH", 5209, 5208, 1, 1, 5 << 4, flags, 65535, check, 0)
+words = socket.inet_aton("{a}") + socket.inet_aton("{b}") + struct.pack("!HH", 6, 20) + data(24, 0)
+total = sum(struct.unpack("!16H", words))
+total = (total >> 16) + (total & 0xffff)
+raw.sendto(data(24, ~((total >> 16) + total) & 0xffff), ("{b}", 0))
+"""
+
+
+def test_a_packet_that_is_late_for_its_connection(link, sonde):
+    """The listener resets it; it belongs to the process that had the connection."""
+    server = link.b.python_popen(FORKING_TWICE + "import time\ntime.sleep(60)\n")
+    server.stdout.readline()
+    running = sonde("monitor", "--json", "--netns", link.a.name, "--netns", link.b.name, "tcp port 5208")
+    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    *_, child = [int(server.stdout.readline()) for _ in range(2)]
+    running.wait_for(lambda ev: ev["type"] == "net.trace" and "RST" in ev["flags"], count=4)
+    link.a.python(LATE_DATA.format(a=link.a_ip, b=link.b_ip))
+    running.wait_for(lambda ev: ev["type"] == "net.drop")
+    *_, came, reset, drop = [ev for ev in running.finish() if ev.get("netns") == link.b.inode and
+                             ev["type"] in ("net.trace", "net.drop")]
+    assert (came["flags"], reset["flags"], drop["type"]) == (["PSH", "ACK"], ["RST"], "net.drop")
+    assert [ends_of(came)[1], ends_of(reset)[0], ends_of(drop)[1]] == [(child, "tuple")] * 3
 
 
 def test_a_datagram_to_a_port_that_has_a_new_process(link, traces):
