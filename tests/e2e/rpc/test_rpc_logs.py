@@ -120,7 +120,7 @@ def is_back(ev):
 
 
 # Who makes calls of Back: the handler, its child, a pool.
-PARENTS = [(NEWEST, 0, {"h", "c"}, {"h", "c"}), (NEWEST, 4, {"h"}, {"h", "c"}), (OLDEST, 0, {"h"}, {"h"})]
+PARENTS = [(NEWEST, 0, {"h", "c"}, {"h", "c"}), (NEWEST, 4, {"h"}, {"h", "c"}), (OLDEST, 0, {"h"}, {"h", "c"})]
 
 
 @pytest.mark.parametrize("suite, workers, must, may", PARENTS)
