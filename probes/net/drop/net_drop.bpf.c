@@ -157,8 +157,8 @@ __noinline int drop_tuples(__u64 addr)
 }
 
 /*
- * Returns whether the addresses have to say who the sender is. @rx_listens: the kernel names a listener; a late packet
- * of a closed connection ends there, too.
+ * Returns whether the addresses have to say who the sender is. @rx_listens: the kernel names a listener; a late
+ * packet of a closed connection ends there, too.
  */
 __noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 rx_listens, __u32 is_ip)
 {

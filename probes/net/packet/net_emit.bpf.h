@@ -96,7 +96,7 @@ static __always_inline bool sender_by_socket(struct __sk_buff *skb, struct net_s
 		return false;
 	if (!is_ip || s->is_error)
 		return true;
-	/* nobody uses a listener: other packets do not get as far as its state */
+	/* no process uses a listener: other packets do not get as far as its state */
 	if (e->proc->by != SONDE_OWNER_USER && packet_has_state(skb, TCP_LISTEN)) {
 		reset_by_listener(e, s);
 		return true;

@@ -62,7 +62,7 @@ static int list(const char *keys, const char *question, const char *answer, stru
 	close(fd);
 	memset(ret, 0, sizeof(*ret));
 	r = clickhouse_hosts_list(ret_url, HOSTS_MAX, ret, err);
-	if (r == -ENOSYS) {	/* no libcurl: nobody has connected */
+	if (r == -ENOSYS) {	/* no libcurl, no client */
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		skip();
