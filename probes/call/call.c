@@ -31,25 +31,50 @@ struct call_state {
 	uint32_t *has_orders;	/* variable of the programs */
 };
 
+#define SENT "sockets sent"
+#define ARRIVED "bytes arrived"
+#define BY_SYSCALLS "system calls are watched instead"
+
 static const struct hook call_hooks[] = {
-	{ "sockets sent", "call_send", HOOK_ATTACH_TRACE, .tracepoint = "sock_send_length", .n_args = 3,
-	  .fallback = "calls at sockets need Linux 6.3" },
+	{ SENT, "call_send", HOOK_ATTACH_TRACE, .tracepoint = "sock_send_length", .n_args = 3,
+	  .fallback = BY_SYSCALLS },
 	{ "sockets received", "call_recv", HOOK_ATTACH_TRACE, .tracepoint = "sock_recv_length", .n_args = 3,
-	  .fallback = "calls at sockets need Linux 6.3" },
-	{ "bytes arrived", "call_ready", HOOK_ATTACH_NOT, .tracepoint = "sk_data_ready", .n_args = 1,
+	  .fallback = BY_SYSCALLS },
+	{ "sockets by system calls", "call_sys_exit", HOOK_ATTACH_TRACE, .tracepoint = "sys_exit", .n_args = 2,
+	  .stands_for = "call_recv", .fallback = "calls at sockets are not seen" },
+	{ ARRIVED, "call_ready", HOOK_ATTACH_NOT, .tracepoint = "sk_data_ready", .n_args = 1,
 	  .fallback = "rpc.queue is unknown" },
 	{ "TLS libraries, entered", "call_tls_enter_multi", HOOK_ATTACH_NOT,
 	  .needs = "struct bpf_uprobe_multi_link" },
-	{ "TLS libraries, entered", "call_tls_enter_single", HOOK_ATTACH_NOT,
+	{ "TLS libraries, entered", "call_tls_enter_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
 	  .fallback = "calls over TLS are not seen" },
 	{ "TLS libraries, left", "call_tls_return_multi", HOOK_ATTACH_NOT,
 	  .needs = "struct bpf_uprobe_multi_link" },
-	{ "TLS libraries, left", "call_tls_return_single", HOOK_ATTACH_NOT,
+	{ "TLS libraries, left", "call_tls_return_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
 	  .fallback = "calls over TLS are not seen" },
 	{ "crypto/tls of Go", "call_gotls_multi", HOOK_ATTACH_NOT, .needs = "struct bpf_uprobe_multi_link" },
-	{ "crypto/tls of Go", "call_gotls_single", HOOK_ATTACH_NOT,
+	{ "crypto/tls of Go", "call_gotls_single", HOOK_ATTACH_NOT, .needs = "BPF_FUNC_get_attach_cookie",
 	  .fallback = "calls of Go programs over TLS are not seen" },
 };
+
+static bool is_chosen(const struct bpf_object *obj, const char *name)
+{
+	const struct bpf_program *prog = bpf_object__find_program_by_name(obj, name);
+
+	return prog && bpf_program__autoload(prog);
+}
+
+/* Tables that this kernel lacks (before 5.11), or that the chosen hook does not use: 8 MiB. */
+static void configure_tables(struct bpf_object *obj)
+{
+	struct bpf_map *inside = bpf_object__find_map_by_name(obj, "call_tls_insides");
+	struct bpf_map *inodes = bpf_object__find_map_by_name(obj, "call_inodes");
+
+	if (inside && libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL) == 0)
+		bpf_map__set_autocreate(inside, false);
+	if (inodes && !is_chosen(obj, "call_sys_exit"))
+		bpf_map__set_max_entries(inodes, 1);
+}
 
 static void configure(void *ctx, struct bpf_object *obj)
 {
@@ -63,6 +88,7 @@ static void configure(void *ctx, struct bpf_object *obj)
 		if (map)
 			bpf_map__set_max_entries(map, (uint32_t)n_cpus);
 	}
+	configure_tables(obj);
 	probe_rodata_set(obj, "call_head", &ch->head, sizeof(ch->head));
 	probe_rodata_set(obj, "call_kinds", &ch->kinds, sizeof(ch->kinds));
 	probe_rodata_set(obj, "call_n_ports", &ch->n_ports, sizeof(ch->n_ports));
@@ -83,11 +109,24 @@ static int load(struct probe *p, struct hooks **ret, struct err *err)
 	return r < 0 ? r : hooks_load(p->env, &spec, p->instance, ret, err);
 }
 
+/* One sentence for both tracepoints, none for waits that nobody asks for. */
+static bool is_worth_saying(const struct probe *p, const char *hook)
+{
+	const struct call_conf *c = p->conf;
+	const struct call_state *s = p->state;
+
+	if (!strcmp(hook, SENT))
+		return !hooks_program(s->hooks, "call_sys_exit");
+	return c->queue || strcmp(hook, ARRIVED) != 0;
+}
+
 static void report_failed(void *ctx, const struct hook_report *r)
 {
 	struct probe *p = ctx;
 	struct err err = { 0 };
 
+	if (!is_worth_saying(p, r->hook))
+		return;
 	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
 	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
 }
@@ -150,7 +189,7 @@ static void attach_ready(struct probe *p)
 	if (s->ready)
 		return;
 	err_errno(&err, -errno, "cannot attach to sk_data_ready; rpc.queue is unknown");
-	probe_env_hook_failed(p->env, p->instance, "bytes arrived", &err);
+	probe_env_hook_failed(p->env, p->instance, ARRIVED, &err);
 }
 
 /* Programs that are not running yet. */
@@ -240,7 +279,8 @@ static void report_none(int code, const struct err *err, hook_report_fn fn, void
 		report.state = code == -ENOENT || code == -ENOTSUP ? HOOK_ABSENT :
 			       code == -EPERM || code == -EACCES   ? HOOK_REFUSED : HOOK_FAILED;
 		snprintf(report.why, sizeof(report.why), "%.255s", err->msg);
-		snprintf(report.fallback, sizeof(report.fallback), "%s", call_hooks[i].fallback);
+		snprintf(report.fallback, sizeof(report.fallback), "%s",
+			 call_hooks[i].fallback ? call_hooks[i].fallback : "");
 		fn(ctx, &report);
 	}
 }

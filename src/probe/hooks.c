@@ -118,11 +118,22 @@ static bool row_possible(struct hooks *h, size_t i)
 	return false;
 }
 
+/* Is the program in use for which row @i stands? It is in an earlier row. */
+static bool is_spare(const struct hooks *h, size_t i)
+{
+	const char *other = h->spec.rows[i].stands_for;
+
+	for (size_t k = 0; other && k < i; k++)
+		if (!strcmp(h->spec.rows[k].prog, other))
+			return h->tries[k].chosen;
+	return false;
+}
+
 /* The first row of each name that has not failed yet. */
 static void choose(struct hooks *h)
 {
 	for (size_t i = 0; i < h->spec.n_rows; i++) {
-		h->tries[i].chosen = h->tries[i].state == HOOK_OK;
+		h->tries[i].chosen = h->tries[i].state == HOOK_OK && !is_spare(h, i);
 		for (size_t k = 0; k < i; k++)
 			if (h->tries[k].chosen && !strcmp(h->spec.rows[k].name, h->spec.rows[i].name))
 				h->tries[i].chosen = false;
@@ -213,12 +224,18 @@ static void try_each(struct hooks *h)
 	choose(h);
 }
 
+/* Of a program that the kernel should take, else of one that it cannot have. */
 static const struct err *first_error(const struct hooks *h)
 {
-	for (size_t i = 0; i < h->spec.n_rows; i++)
-		if (h->tries[i].state != HOOK_OK)
+	const struct err *first = NULL;
+
+	for (size_t i = 0; i < h->spec.n_rows; i++) {
+		if (h->tries[i].state == HOOK_FAILED || h->tries[i].state == HOOK_REFUSED)
 			return &h->tries[i].err;
-	return NULL;
+		if (!first && h->tries[i].state != HOOK_OK)
+			first = &h->tries[i].err;
+	}
+	return first;
 }
 
 int hooks_load(struct probe_env *env, const struct hooks_spec *spec, uint16_t instance, struct hooks **ret,
@@ -365,7 +382,7 @@ void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, vo
 		const struct hook_try *t = &h->tries[i];
 		struct hook_report r = { .hook = h->spec.rows[i].name, .state = t->state };
 
-		if (!is_representative(h, i) || (failed_only && t->state == HOOK_OK))
+		if (is_spare(h, i) || !is_representative(h, i) || (failed_only && t->state == HOOK_OK))
 			continue;
 		if (t->state != HOOK_OK) {
 			snprintf(r.why, sizeof(r.why), "%.255s", t->err.msg);

@@ -37,6 +37,7 @@ struct hook {
 	/* "BPF_FUNC_x" or "struct x", required in the kernel's BTF; NULL = no condition. Saves a failing load. */
 	const char *needs;
 	const char *fallback;	/* consequence of its absence, one clause; NULL = none */
+	const char *stands_for;	/* program: used, and reported, only if that one is not; NULL = always */
 	bool for_owners;	/* loaded only if an output names the owners of sockets */
 };
 

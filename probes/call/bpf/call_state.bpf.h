@@ -37,6 +37,26 @@ struct call_frames {
 	__u8 lost[2];		/* where the next frame begins is unknown */
 };
 
+/* A connection at its socket. */
+struct call_sock {
+	__u64 bytes[2];		/* by direction */
+	__u64 cookie;
+	__u64 ready_ns;		/* --show queue: arrival of the first bytes since the last read; 0 = none */
+	__u32 tgid;		/* process of the last connection record; 0 = to be sent */
+	__u32 left;		/* bytes that this turn may still keep */
+	__u8 class;		/* enum call_class */
+	__u8 guess;		/* CALL_GUESS_* */
+	__u8 dir;		/* of the current turn */
+	__u8 turns;		/* while guessing */
+	__u8 wide;
+	__u8 ended;		/* the end of the stream was reported */
+	__u8 midstream;
+	__u8 tcp;
+	__u8 nth;		/* datagrams sent in this turn */
+	__u8 pad[7];
+	struct call_frames frames;
+};
+
 /* An operation on the way through its frames; positions are bytes of the operation. */
 struct call_walk {
 	__u64 offset;		/* of its first byte in its direction */

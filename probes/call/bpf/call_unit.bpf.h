@@ -52,8 +52,6 @@ struct call_user_bytes {
 	__u64 n_iov;	/* 0 = base is the buffer itself */
 };
 
-bool call_user_is_32bit(const struct task_struct *task) __hidden;
-
 /*
  * Finds the buffers of the running system call. @nth: operations of this socket before this one. sendmmsg sends its
  * messages one after the other; of recvmmsg it is unknown how many the call has received already.

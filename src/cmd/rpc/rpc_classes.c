@@ -220,16 +220,18 @@ const struct sink_ops rpc_classes_sink = {
 
 /* ---- the host ---- */
 
-/* Go names sockets by their inodes where it has no cookie. */
-static bool is_go(const struct rpc_classes *c, const struct rpc_socket *s)
+/* Events name sockets by their inodes where these had no cookie. */
+static struct watched *find_socket(const struct rpc_classes *c, const struct rpc_socket *s, enum layer layer)
 {
-	return find(c, s->cookie, LAYER_GO) || find(c, s->inode | SONDE_ID_SOCK_INODE, LAYER_GO);
+	struct watched *conn = find(c, s->cookie, layer);
+
+	return conn ? conn : find(c, s->inode | SONDE_ID_SOCK_INODE, layer);
 }
 
 /* @bytes: of this run. */
 static int add_socket(struct rpc_classes *c, const struct rpc_socket *s, uint64_t bytes, bool old)
 {
-	struct watched *plain = find(c, s->cookie, LAYER_PLAIN), *conn = find(c, s->cookie, LAYER_SOCKET);
+	struct watched *plain = find_socket(c, s, LAYER_PLAIN), *conn = find_socket(c, s, LAYER_SOCKET);
 
 	if (plain) {
 		plain->old = old;
@@ -237,7 +239,7 @@ static int add_socket(struct rpc_classes *c, const struct rpc_socket *s, uint64_
 		plain->bytes = plain->tls ? bytes : plain->bytes;
 		return 0;
 	}
-	if (conn || is_go(c, s))
+	if (conn || find_socket(c, s, LAYER_GO))
 		return 0;
 	conn = get(c, s->cookie, LAYER_SOCKET);
 	if (!conn)

@@ -16,7 +16,9 @@ import time
 import pytest
 
 import helpers
+import older_kernel
 
+TRACEPOINTS = "sock_send_length", "sock_recv_length"    # since 6.3
 N = 500     # calls of a client; each is seen at both ends
 
 
@@ -113,6 +115,12 @@ def run_client(server, n, paths, depth=1, family=socket.AF_INET):
     return child.pid
 
 
+@pytest.fixture(params=["tracepoints", "system calls"])
+def hooks(request, tmp_path):
+    """What stands before sonde: as this kernel is, or as one before 6.3."""
+    return () if request.param == "tracepoints" else older_kernel.without_tracepoints(tmp_path, *TRACEPOINTS)
+
+
 def calls_of(child, pids):
     return [ev for ev in child.events if ev["type"] == "rpc.call" and ev["proc"]["pid"] in pids]
 
@@ -127,9 +135,9 @@ def wait_for(child, pids, n):
 
 @pytest.mark.parametrize("family, address", [(socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0)),
                                              (socket.AF_UNIX, None)])
-def test_every_call_once_at_both_ends(sonde, server, tmp_path, family, address):
+def test_every_call_once_at_both_ends(sonde, server, tmp_path, hooks, family, address):
     one = server(family, address or str(tmp_path / "socket"))
-    child = sonde("rpc", "--json", "--source", "socket")
+    child = sonde("rpc", "--json", "--source", "socket", before=hooks)
     paths = ["/5", "/e", "/100000", "/chunked", "/700"]
     pid = run_client(one, N, paths, family=family)
     both = {pid, os.getpid()}
@@ -200,10 +208,10 @@ def test_answer_until_the_end_of_the_connection(sonde, server):
     assert count(calls_of(child, {os.getpid()})) == {(side, "/late", 200, "done"): 1 for side in ("client", "server")}
 
 
-def test_pipelined_calls_are_whole_or_cut(sonde, server):
+def test_pipelined_calls_are_whole_or_cut(sonde, server, hooks):
     """Each call is shown once; those whose answers were not kept say so."""
     one = server()
-    child = sonde("rpc", "--json", "--source", "socket")
+    child = sonde("rpc", "--json", "--source", "socket", before=hooks)
     pid = run_client(one, N, ["/200"], depth=10)
     wait_for(child, {pid}, N)
     child.finish()
@@ -267,6 +275,16 @@ def test_time_in_the_queue(sonde):
     assert "queue" not in first and begin - arrived <= second["queue"] <= end - before
     done = sonde.run("rpc", "--show", "queue", "--source", "go")
     assert done.returncode == 2 and "--source" in done.stderr
+
+
+def test_doctor_says_which_hook_is_used(tmp_path):
+    for before, spare in (((), None), (older_kernel.without_tracepoints(tmp_path, *TRACEPOINTS), "ok")):
+        lines = subprocess.run([*before, helpers.BINARY, "doctor", "--json"], capture_output=True, text=True,
+                               timeout=100, check=False).stdout.splitlines()
+        rows = {row["hook"]: row for row in map(json.loads, lines) if row.get("probe") == "call"}
+        assert rows.get("sockets by system calls", {}).get("state") == spare
+        for hook in ("sockets sent", "sockets received"):
+            assert rows[hook]["state"] == ("absent" if spare else "ok"), rows[hook]
 
 
 def ask_by_parts(client, conn, request, header, answer):

@@ -6,14 +6,11 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from helpers import BINARY, ROOT
-
-sys.path.insert(0, os.path.join(ROOT, "tests", "workloads"))
-import own_mounts  # noqa: E402  the path above is needed first
+from older_kernel import own_mounts, without_tracepoints
 
 RUN = ["--duration", "0.2s"]
 COMMANDS = ["monitor", "profile", "syscalls"]
@@ -144,16 +141,6 @@ def test_agent_without_btf(sonde, types, tmp_path, admin):
     assert agent.stop(signal.SIGTERM) == 0
 
 
-def without_drops(types, folder):
-    """A mount namespace whose kernel seems to have no tracepoint for drops."""
-    other = folder / "vmlinux"
-    other.write_bytes(types["raw"].read_bytes().replace(b"\0btf_trace_kfree_skb\0", b"\0btf_trace_kfree_skX\0"))
-    place = without("/sys/kernel/btf")
-    script = place.index("-c") + 1
-    return [*place[:script], place[script].replace(" && exec", f" && cp {other} /sys/kernel/btf/vmlinux && exec"),
-            *place[script + 1:]]
-
-
 OWN = "/proc/self/ns/net"
 NO_DROPS = "drops (kfree_skb) does not work here: the tracepoint kfree_skb has 0 arguments; 2, 3 or 4 are known"
 
@@ -164,12 +151,12 @@ def said(*words, **options):
     return done.stderr.splitlines()
 
 
-def test_the_first_line_says_what_is_watched(types, tmp_path):
+def test_the_first_line_says_what_is_watched(tmp_path):
     for options, ready in (([], "packets of this network namespace, but no drops"),
                            (["--netns", OWN], f"packets of network namespace {OWN}, but no drops"),
                            (["--where", "evt.type in (drop, refused, mib)"], "no drops"),
                            (["--where", "evt.type=trace"], "packets of this network namespace")):
-        lines = said("monitor", "-v", *options, before=without_drops(types, tmp_path))
+        lines = said("monitor", "-v", *options, before=without_tracepoints(tmp_path, "kfree_skb"))
         assert f"sonde: ready, watching {ready}; ^C stops" in lines, lines
         lacks = "no drops" in ready
         assert sum(NO_DROPS in line for line in lines) == lacks, lines
@@ -182,9 +169,9 @@ def test_the_first_line_of_a_root_that_may_not_load_tc_programs():
     assert any(re.match(r"no packets watched, \d+ drops? in ", line) for line in lines), lines
 
 
-def test_clients_of_an_agent_are_told_what_does_not_work(sonde, types, tmp_path):
+def test_clients_of_an_agent_are_told_what_does_not_work(sonde, tmp_path):
     """Those that subscribed to the probe whose hook it is."""
-    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=without_drops(types, tmp_path))
+    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=without_tracepoints(tmp_path, "kfree_skb"))
     at = f"--agent={tmp_path}/run/control.sock"
     for _ in range(2):      # of an instance that starts
         lines = said("monitor", at)

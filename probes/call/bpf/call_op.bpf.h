@@ -1,0 +1,579 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
+/*
+ * An operation on a socket of interest: which protocol, whose turn, which bytes are kept. Hooks find socket, state
+ * and registers. Kernel objects are read by CO-RE: those of the hook at system calls have no types.
+ *
+ * CALL_OP_OLD: for kernels from 5.10 on, which know no function pointers (5.12) and no pointers as arguments of
+ * global functions (5.13).
+ */
+#ifndef CALL_OP_BPF_H
+#define CALL_OP_BPF_H
+
+#include "bpf/kernel.h"
+#include "bpf/filter.bpf.h"
+#include "bpf/ident.bpf.h"
+#include "bpf/ident_sock.bpf.h"
+#include "bpf/ring.bpf.h"
+#include "probes/call/call_wire.h"
+#include "probes/call/bpf/call_state.bpf.h"
+#include "probes/call/bpf/call_unit.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#ifdef CALL_OP_OLD
+#define op_protocol call_guess_protocol
+#define op_frames(op, b, flags) false
+#define OP_WALKS false
+#else
+#define op_protocol call_guess_socket
+#define OP_WALKS true
+#endif
+
+#define RCV_SHUTDOWN 1	/* include/net/sock.h */
+#define SRTT_SHIFT 3	/* tcp_sock.srtt_us holds eighths */
+
+UNIT_SHARED const volatile __u32 call_n_ports = 0;		/* 0 = any */
+UNIT_SHARED const volatile __u16 call_ports[CALL_PORTS] = { 0 };
+UNIT_SHARED const volatile __u16 call_dns_port = 0;		/* beside 53 and 5353 */
+
+UNIT_MAP(call_orders, LRU_HASH, 65536, __u64 /* cookie */, __u8 /* CALL_ORDER_* */);
+
+/*
+ * A record under construction, by CPU: too large for a per-CPU map. Programs run with preemption disabled, and one
+ * does not interrupt the other.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);	/* possible CPUs, set at run time */
+	__type(key, __u32);
+	__type(value, struct call_room);
+} call_rooms UNIT_SHARED SEC(".maps");
+
+/* Of 5.15: the programs at TLS libraries need it, and so is the map of threads inside of them there. */
+enum bpf_func_id___op { BPF_FUNC_get_attach_cookie___op = 174 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock___call {
+	unsigned char sk_shutdown;
+};
+
+struct tcp_sock___call {
+	__u32 srtt_us, copied_seq, rcv_nxt, write_seq, snd_una;
+	__u64 bytes_received, bytes_acked;
+};
+
+struct unix_sock___call {
+	struct sock *peer;
+};
+
+#pragma clang attribute pop
+
+/* Of the pointers the kernel's may lack their types. */
+struct call_op {
+	struct sock *sk;
+	struct call_sock *s;	/* its bytes count the operation */
+	const struct pt_regs *regs; /* of the system call */
+	__u64 start_ns;		/* of the process */
+	__u32 tgid, tid;
+	__u32 size, dir;
+	bool is_32bit;		/* the system call of a 32-bit program */
+	bool turn;		/* the first of its turn; set by op_run() */
+};
+
+/* ---- TLS ---- */
+
+/* Content types 20 to 23, version 3.x, a length that fits (RFC 8446, section 5.1). */
+static __always_inline bool tls_is_record(const __u8 *b)
+{
+	return b[0] >= 0x14 && b[0] <= 0x17 && b[1] == 3 && b[2] <= 4 && b[3] <= 0x42;
+}
+
+static __always_inline bool tls_is_hello(const __u8 *b)
+{
+	return b[0] == 0x16 && b[1] == 3 && b[HELLO_TYPE] == 1;
+}
+
+/* The first bytes of a socket's TLS: remembers the client random, if they hold one. */
+static __always_inline void tls_hello(__u64 cookie, __u32 tgid, const __u8 *b)
+{
+	struct call_tls_hello_key key = { .tgid = tgid };
+	struct call_tls_hello hello = { .cookie = cookie }, *old;
+
+	__builtin_memcpy(&key.random, b + HELLO_RANDOM, sizeof(key.random));
+	old = bpf_map_lookup_elem(&call_tls_hellos, &key);
+	if (old && old->cookie != cookie)
+		hello.many = 1;
+	bpf_map_update_elem(&call_tls_hellos, &key, &hello, BPF_ANY);
+}
+
+/* An operation on a socket of TLS. True if the thread is inside of a library. */
+static __always_inline bool tls_inside(__u64 cookie)
+{
+	struct call_tls_inside *in;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id___op, BPF_FUNC_get_attach_cookie___op))
+		return false;
+	in = bpf_task_storage_get(&call_tls_insides, bpf_get_current_task_btf(), NULL, 0);
+	if (!in || !in->fn)
+		return false;
+	if (!in->cookie)
+		in->cookie = cookie;
+	else if (in->cookie != cookie)
+		in->many = 1;
+	return true;
+}
+
+/* ---- connections ---- */
+
+static __always_inline bool is_dns_port(__u16 port)
+{
+	return port == 53 || port == 5353 || (call_dns_port && port == call_dns_port);
+}
+
+static __always_inline __u16 lport_of(const struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_num);
+}
+
+static __always_inline __u16 rport_of(const struct sock *sk)
+{
+	return __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+}
+
+static __always_inline bool port_is_wanted(__u16 port)
+{
+	for (__u32 i = 0; i < CALL_PORTS && i < call_n_ports; i++)
+		if (call_ports[i] == port)
+			return true;
+	return false;
+}
+
+/* Did bytes go over the connection before this operation? Counters of TCP may be off by SYN and FIN. */
+static __always_inline bool is_midstream(const struct call_op *op)
+{
+	const struct tcp_sock___call *tp = (const void *)op->sk;
+	__u32 unread, unacked;
+
+	if (!op->s->tcp)
+		return false;
+	unread = BPF_CORE_READ(tp, rcv_nxt) - BPF_CORE_READ(tp, copied_seq);
+	unacked = BPF_CORE_READ(tp, write_seq) - BPF_CORE_READ(tp, snd_una);
+	return BPF_CORE_READ(tp, bytes_received) - unread + BPF_CORE_READ(tp, bytes_acked) + unacked >
+	       (__u64)op->size + 2;
+}
+
+/* The first operation on a connection: may it be of interest? */
+static __always_inline void conn_begin(const struct call_op *op)
+{
+	const struct sock *sk = op->sk;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), lport = lport_of(sk), rport = rport_of(sk);
+	__u16 proto = BPF_CORE_READ(sk, sk_protocol);
+	bool inet = family == AF_INET || family == AF_INET6;
+	struct call_sock *s = op->s;
+
+	s->class = CLASS_IGNORED;
+	s->dir = !op->dir;	/* the first operation begins a turn */
+	if (!inet && family != AF_UNIX)
+		return;
+	if (call_n_ports && (!inet || !(port_is_wanted(lport) || port_is_wanted(rport))))
+		return;
+	s->tcp = inet && proto == IPPROTO_TCP;
+	if (inet && proto == IPPROTO_UDP) {
+		if (!(is_dns_port(lport) || is_dns_port(rport)) || !(call_kinds & 1 << CALL_GUESS_DNS))
+			return;
+		s->class = CLASS_WATCHED;
+		s->guess = CALL_GUESS_DNS;
+	} else if (BPF_CORE_READ(sk, sk_type) == SOCK_STREAM) {
+		s->class = CLASS_GUESSING;
+		s->midstream = is_midstream(op);
+	}
+}
+
+static __always_inline void conn_addresses(struct call_conn_rec *r, const struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	r->proto = family == AF_UNIX ? 0 : BPF_CORE_READ(sk, sk_protocol);
+	r->lport = lport_of(sk);
+	r->rport = rport_of(sk);
+	if (family == AF_INET) {
+		r->family = 4;
+		*(__u32 *)r->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		*(__u32 *)r->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	} else if (family == AF_INET6) {
+		r->family = 6;
+		BPF_CORE_READ_INTO(&r->laddr, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&r->raddr, sk, __sk_common.skc_v6_daddr);
+	} else {
+		r->family = AF_UNIX;
+		r->lport = r->rport = 0;
+		r->peer_cookie = BPF_CORE_READ((const struct unix_sock___call *)sk, peer, __sk_common.skc_cookie.counter);
+	}
+}
+
+/* The bytes before this operation: of TLS its plain text. */
+static __always_inline void conn_bytes(struct call_conn_rec *r, const struct call_op *op)
+{
+	const struct call_sock *s = op->s;
+	const struct call_tls_conn *c;
+
+	if (s->class != CLASS_TLS) {
+		r->bytes[CALL_RX] = s->bytes[CALL_RX];
+		r->bytes[CALL_TX] = s->bytes[CALL_TX];
+		r->bytes[op->dir & 1] -= op->size;
+		return;
+	}
+	r->source = CALL_SOURCE_OPENSSL;
+	c = bpf_map_lookup_elem(&call_tls_conns, &s->cookie);
+	r->bytes[CALL_RX] = c ? c->bytes[CALL_RX] : 0;
+	r->bytes[CALL_TX] = c ? c->bytes[CALL_TX] : 0;
+}
+
+/* Says who uses the connection, unless the last record said so. */
+static __noinline int conn_announce(struct call_op *op)
+{
+	struct call_sock *s = op->s;
+	struct call_conn_rec *r;
+	struct sonde_ledger *l;
+
+	if (s->tgid == op->tgid)
+		return 0;
+	l = ledger_seen(CALL_CLASS_SOCKET);
+	r = l ? rec_reserve(l, LANE_BULK, sizeof(*r)) : NULL;
+	if (!r)
+		return 0;
+	__builtin_memset(r, 0, sizeof(*r));
+	rec_init(&r->hdr, l, CALL_REC_CONN, sizeof(*r), CALL_CLASS_SOCKET | SONDE_RF_IDENT);
+	ident_task(&r->id, (void *)bpf_get_current_task());
+	r->id.sock = r->cookie = s->cookie;
+	r->id.owner_how = SONDE_HOW_STORAGE;
+	conn_bytes(r, op);
+	r->guess = s->guess;
+	r->flags = s->midstream ? CALL_CONN_MIDSTREAM : 0;
+	conn_addresses(r, op->sk);
+	rec_submit(l, LANE_BULK, r);
+	s->tgid = op->tgid;
+	return 0;
+}
+
+/* ---- bytes ---- */
+
+static __always_inline struct call_room *room_get(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&call_rooms, &cpu);
+}
+
+/* The buffers of the call. *ret_flags: why there are none. */
+static __always_inline void op_bytes(const struct call_op *op, struct call_user_bytes *b, __u8 *ret_flags)
+{
+	b->base = b->n_iov = 0;
+	if (!op->is_32bit)
+		call_user_find(b, op->regs, op->s->nth);
+	if (!b->base)
+		*ret_flags |= CALL_F_NO_REGS;
+}
+
+/* Does another probe show the calls of this connection? */
+static __always_inline bool is_left(const struct call_op *op)
+{
+	return call_is_left(op->s->guess, op->tgid);
+}
+
+/* The first buffer. */
+static __always_inline bool op_first(const struct call_op *op, const struct call_user_bytes *b,
+				     struct call_iovec *ret)
+{
+	ret->base = b->base;
+	ret->len = op->size;
+	return !b->n_iov || !bpf_probe_read_user(ret, sizeof(*ret), (void *)b->base);
+}
+
+/* The connection carries TLS from now on. @from: its first bytes. In a frame beside those of the records. */
+static __noinline int tls_begin(struct call_op *op, const void *from, __u64 len)
+{
+	struct call_sock *s = op->s;
+	__u8 b[HELLO_BYTES];
+
+	s->class = CLASS_TLS;
+	s->tgid = 0;
+	call_tls_conn_get(s->cookie);
+	if (len >= sizeof(b) && !bpf_probe_read_user(b, sizeof(b), from) && tls_is_hello(b))
+		tls_hello(s->cookie, op->tgid, b);
+	return 0;
+}
+
+static __always_inline bool op_guess(struct call_op *op, const struct call_user_bytes *b)
+{
+	struct call_guess g = { .size = op->size, .dir = op->dir };
+	struct call_sock *s = op->s;
+	struct call_iovec v;
+	__u32 n;
+
+	if (!op_first(op, b, &v))
+		return false;
+	n = v.len < op->size ? v.len : op->size;
+	if (n > CALL_GUESS_BYTES)
+		n = CALL_GUESS_BYTES;
+	barrier_var(n);		/* the verifier (6.1) must see the bound beside its use */
+	if (n > CALL_GUESS_BYTES || bpf_probe_read_user(g.b, n, (void *)v.base))
+		return false;
+	if (tls_is_record(g.b)) {
+		tls_begin(op, (void *)v.base, v.len);
+		return false;
+	}
+	s->guess = (__u8)op_protocol(&g, is_dns_port(lport_of(op->sk)) || is_dns_port(rport_of(op->sk)));
+	if (!s->guess)
+		return false;
+	s->class = call_kinds & 1 << s->guess && !is_left(op) ? CLASS_WATCHED : CLASS_IGNORED;
+	/* Ends of requests and responses are records of their own behind the content, or frames that nobody walks. */
+	s->wide = s->guess == CALL_GUESS_FASTCGI || (s->guess == CALL_GUESS_HTTP2 && !OP_WALKS);
+	return s->class == CLASS_WATCHED;
+}
+
+static __always_inline __u32 op_rtt_us(const struct call_op *op)
+{
+	const struct tcp_sock___call *tp = (const void *)op->sk;
+
+	return op->s->tcp ? BPF_CORE_READ(tp, srtt_us) >> SRTT_SHIFT : 0;
+}
+
+/* Bytes to keep: of each turn the first, of a wide connection all. */
+static __always_inline __u32 op_budget(const struct call_op *op)
+{
+	struct call_sock *s = op->s;
+	__u32 most = op->size;
+
+	if (op->turn || call_guess_is_unanswered(s->guess))
+		s->left = s->wide ? CALL_HEAD_MAX : call_head;
+	if (!s->wide && most > s->left)
+		most = s->left;
+	if (most > CALL_HEAD_MAX)
+		most = CALL_HEAD_MAX;
+	if (!s->wide)
+		s->left -= most;
+	return most;
+}
+
+/* The record of @size bytes of the operation, of which @kept are in the room behind it. */
+static __always_inline void record_init(struct call_data_rec *r, const struct sonde_ledger *l,
+					const struct call_op *op, __u32 size, __u32 kept)
+{
+	rec_init_keys(&r->hdr, l, CALL_REC_DATA, sizeof(*r) + kept, CALL_CLASS_SOCKET, op->tgid, op->tid,
+		      op->start_ns);
+	r->cookie = op->s->cookie;
+	r->size = size;
+	r->kept = kept;
+	r->dir = op->dir;
+	r->guess = op->s->guess;
+	r->source = CALL_SOURCE_SOCKET;
+	r->tls_by = r->pad = 0;
+}
+
+/* Bytes of the operation that go into a record of their own: the status of a database's answer stands last. */
+static __always_inline __u32 op_tail_bytes(const struct call_op *op, const struct call_user_bytes *b, __u32 most)
+{
+	__u32 rest = op->size - most;
+
+	if (!call_guess_is_late(op->s->guess) || b->n_iov || !b->base)
+		return 0;
+	return rest < CALL_TAIL_BYTES ? rest : CALL_TAIL_BYTES;
+}
+
+/* With --show queue, at the first read of a turn: how long its bytes waited; else the round-trip time. */
+static __always_inline void record_time(struct call_data_rec *r, const struct call_op *op)
+{
+	__u64 ready_ns = op->s->ready_ns, us;
+
+	r->rtt_us = op->turn ? op_rtt_us(op) : 0;
+	if (op->dir != CALL_RX || !ready_ns)
+		return;
+	op->s->ready_ns = 0;
+	if (!op->turn || ready_ns > r->hdr.ts_ns)
+		return;
+	us = (r->hdr.ts_ns - ready_ns) / 1000;
+	r->rtt_us = us > 0xffffffff ? 0xffffffff : us;
+	r->flags |= CALL_F_QUEUE;
+}
+
+static __noinline int op_tail(struct call_op *op, const struct call_user_bytes *b, __u32 size)
+{
+	struct call_room *room = room_get();
+	struct sonde_ledger *l = ledger_seen(CALL_CLASS_SOCKET);
+	struct call_data_rec *r;
+
+	if (!room || !l || !size || size > CALL_TAIL_BYTES)
+		return 0;
+	r = &room->rec;
+	record_init(r, l, op, size, size);
+	r->offset = op->s->bytes[op->dir & 1] - size;
+	r->rtt_us = 0;
+	r->flags = 0;
+	if (bpf_probe_read_user(room->bytes, size, (void *)(b->base + op->size - size))) {
+		r->flags = CALL_F_FAULT;
+		r->kept = 0;
+		r->hdr.len = sizeof(*r);
+		rec_output(l, LANE_BULK, r, sizeof(*r));
+		return 0;
+	}
+	rec_output(l, LANE_BULK, r, sizeof(*r) + size);
+	return 0;
+}
+
+static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
+{
+	struct call_room *room = room_get();
+	struct sonde_ledger *l = ledger_seen(CALL_CLASS_SOCKET);
+	struct call_data_rec *r;
+	__u32 most, tail, kept = 0;
+
+	if (!room || !l)
+		return 0;
+	r = &room->rec;
+	most = op_budget(op);
+	tail = op_tail_bytes(op, b, most);
+	if (b->base && most)
+		kept = call_user_copy(b, room->bytes, most);
+	if (kept > CALL_HEAD_MAX)
+		kept = CALL_HEAD_MAX;
+	if (b->base && kept < most)
+		flags |= CALL_F_FAULT;
+	record_init(r, l, op, op->size - tail, kept);
+	r->offset = op->s->bytes[op->dir & 1] - op->size;
+	r->flags = flags | (op->turn ? CALL_F_TURN : 0);
+	record_time(r, op);
+	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	return tail ? op_tail(op, b, tail) : 0;
+}
+
+#ifndef CALL_OP_OLD
+/* Of HTTP/2: false if the place of its frames is unknown. */
+static __noinline int op_frames(struct call_op *op, struct call_user_bytes *b, __u8 flags)
+{
+	struct call_room *room = room_get();
+	struct sonde_ledger *l = ledger_row(CALL_CLASS_SOCKET);
+
+	if (!room || !l)
+		return 0;
+	record_init(&room->rec, l, op, 0, 0);
+	room->rec.flags = flags | (op->turn ? CALL_F_TURN : 0);
+	record_time(&room->rec, op);
+	room->walk.offset = op->s->bytes[op->dir & 1] - op->size;
+	room->walk.size = op->size;
+	room->walk.dir = op->dir;
+	room->walk.class = CALL_CLASS_SOCKET;
+	return call_frames_send(room, &op->s->frames, b, op->turn);
+}
+#endif
+
+/* ---- an operation ---- */
+
+/* Databases ask for TLS in their own protocol. */
+static __always_inline bool may_start_tls(const struct call_sock *s)
+{
+	return s->guess == CALL_GUESS_POSTGRESQL || s->guess == CALL_GUESS_MYSQL;
+}
+
+static __always_inline bool op_starts_tls(struct call_op *op, const struct call_user_bytes *b)
+{
+	struct call_iovec v;
+	__u8 head[HELLO_TYPE + 1];
+
+	if (!b->base || !op_first(op, b, &v) || v.len < sizeof(head) ||
+	    bpf_probe_read_user(head, sizeof(head), (void *)v.base) || !tls_is_hello(head))
+		return false;
+	tls_begin(op, (void *)v.base, v.len);
+	return true;
+}
+
+static __always_inline void turn_begin(const struct call_op *op)
+{
+	struct call_sock *s = op->s;
+
+	s->dir = op->dir;
+	s->nth = 0;
+	if (s->class == CLASS_WATCHED && is_left(op))
+		s->class = CLASS_IGNORED;
+}
+
+/* Reads the order of user space. */
+static __always_inline void order_take(const struct call_op *op)
+{
+	struct call_sock *s = op->s;
+	__u8 *order;
+
+	if (s->class != CLASS_WATCHED || !call_has_orders)
+		return;
+	order = bpf_map_lookup_elem(&call_orders, &s->cookie);
+	if (!order)
+		return;
+	if (*order != CALL_ORDER_IGNORE)
+		s->wide = 1;
+	else
+		s->class = may_start_tls(s) ? CLASS_GUESSING : CLASS_IGNORED;
+}
+
+/* Cipher bytes: they only say which socket a library uses. */
+static __always_inline int op_of_tls(struct call_op *op)
+{
+	tls_inside(op->s->cookie);
+	return conn_announce(op);
+}
+
+/* An operation of more than 0 bytes. Not for connections of CLASS_IGNORED. New ones have their cookie. */
+static __noinline int op_run(struct call_op *op)
+{
+	struct call_sock *s = op->s;
+	struct call_user_bytes b;
+	__u8 flags = 0;
+
+	if (s->class == CLASS_NEW)
+		conn_begin(op);
+	op->turn = s->dir != op->dir;
+	if (op->turn)
+		turn_begin(op);
+	if (op->turn || (call_guess_is_unanswered(s->guess) && !s->wide))
+		order_take(op);
+	if (s->class == CLASS_IGNORED)
+		return 0;
+	if (s->class == CLASS_TLS)
+		return op_of_tls(op);
+	op_bytes(op, &b, &flags);
+	if (s->class == CLASS_WATCHED && op->turn && may_start_tls(s) && op_starts_tls(op, &b))
+		return op_of_tls(op);
+	if (s->class == CLASS_GUESSING) {
+		if (!op->turn)
+			return 0;
+		if (!op_guess(op, &b)) {
+			if (s->class == CLASS_TLS)
+				op_of_tls(op);
+			else if (s->class == CLASS_GUESSING && ++s->turns >= GUESS_TURNS)
+				s->class = CLASS_IGNORED;
+			return 0;
+		}
+	}
+	conn_announce(op);
+	if (s->guess != CALL_GUESS_HTTP2 || !op_frames(op, &b, flags))
+		op_record(op, &b, flags);
+	s->nth = op->dir == CALL_TX ? s->nth + 1 : s->nth;
+	return 0;
+}
+
+/* A read of 0 bytes: reports that the peer will send nothing more, once. */
+static __noinline int op_end(struct call_op *op)
+{
+	const struct sock___call *sk = (const void *)op->sk;
+	struct call_user_bytes none = { 0 };
+
+	if (op->s->class != CLASS_WATCHED || op->s->ended || !(BPF_CORE_READ(sk, sk_shutdown) & RCV_SHUTDOWN))
+		return 0;
+	op->s->ended = 1;
+	op->turn = false;
+	return op_record(op, &none, CALL_F_END);
+}
+
+#endif
