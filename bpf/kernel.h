@@ -98,6 +98,12 @@ struct bpf_sock {
 	__s32 rx_queue_mapping;
 };
 
+/* Context of sockops programs, up to the last field in use. */
+struct bpf_sock_ops {
+	__u32 op;		/* BPF_SOCK_OPS_* */
+};
+enum { BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB = 5 };
+
 /* Context of tc programs, up to the last field in use. */
 struct __sk_buff {
 	__u32 len;

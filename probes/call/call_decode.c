@@ -385,7 +385,7 @@ static void close_of(struct call_decode_state *st, uint64_t cookie)
 	}
 }
 
-/* A local socket has no event at its end: it ends with its process. */
+/* A local socket, or one without a cookie, has no event at its end: it ends with its process. */
 static void exit_of(struct call_decode_state *st, uint32_t tgid)
 {
 	const struct call_link *head = &st->sockets.lru;
@@ -393,7 +393,7 @@ static void exit_of(struct call_decode_state *st, uint32_t tgid)
 	for (struct call_link *l = head->next; l != head; l = l->next) {
 		struct call_socket *s = container_of(l, struct call_socket, lru);
 
-		if (s->unix_socket && s->tgid == tgid)
+		if ((s->unix_socket || s->key.cookie & SONDE_ID_SOCK_INODE) && s->tgid == tgid)
 			s->closed = st->any_closed = true;
 	}
 }

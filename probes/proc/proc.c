@@ -67,6 +67,8 @@ static const struct hook proc_hooks[] = {
 	  .needs = "BPF_FUNC_check_mtu" },
 	{ "tcp", "proc_tcp_plain", HOOK_ATTACH_TRACE, .tracepoint = "inet_sock_set_state", .n_args = 3,
 	  .fallback = "TCP packets have no owner unless the socket was open at the start" },
+	{ "tcp accepted", "proc_tcp_accept", HOOK_ATTACH_CGROUP, .stands_for = "proc_tcp",
+	  .fallback = "accepted connections have no cookie" },
 	{ "socket send", "proc_send", HOOK_ATTACH_TRACE, .tracepoint = "sock_send_length", .n_args = 3,
 	  .for_owners = true },
 	{ "socket send", "proc_write_packet", HOOK_ATTACH_TRACE, .tracepoint = "net_dev_queue", .n_args = 1,

@@ -145,11 +145,23 @@ int BPF_PROG(proc_tcp, struct sock *sk, int from, int to)
 	return tcp_state(sk, from, to, cookie, listener);
 }
 
-/* Before: the cookie is there if the creation hook or somebody else asked for it. */
+/* Before: the cookie is there if the creation hook, proc_tcp_accept() or somebody else asked for it. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(proc_tcp_plain, struct sock *sk, int from, int to)
 {
 	return tcp_state(sk, from, to, BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), 0);
+}
+
+/*
+ * Asks for the cookie of an accepted connection, just before its state changes. Replies to nothing, so that TCP does
+ * as without it.
+ */
+SEC("sockops")
+int proc_tcp_accept(struct bpf_sock_ops *ctx)
+{
+	if (ctx->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		bpf_get_socket_cookie(ctx);
+	return 1;
 }
 
 /* ---- everything else ---- */

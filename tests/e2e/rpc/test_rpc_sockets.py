@@ -18,7 +18,6 @@ import pytest
 import helpers
 import older_kernel
 
-TRACEPOINTS = "sock_send_length", "sock_recv_length"    # since 6.3
 N = 500     # calls of a client; each is seen at both ends
 
 
@@ -115,10 +114,11 @@ def run_client(server, n, paths, depth=1, family=socket.AF_INET):
     return child.pid
 
 
-@pytest.fixture(params=["tracepoints", "system calls"])
-def hooks(request, tmp_path):
-    """What stands before sonde: as this kernel is, or as one before 6.3."""
-    return () if request.param == "tracepoints" else older_kernel.without_tracepoints(tmp_path, *TRACEPOINTS)
+@pytest.fixture(params=["this", "6.1"])
+def kernel(request, tmp_path):
+    """What stands before sonde for this kernel, or for one as old."""
+    lacks = older_kernel.LACKS.get(request.param)
+    return older_kernel.without(tmp_path, *lacks) if lacks else ()
 
 
 def calls_of(child, pids):
@@ -135,9 +135,9 @@ def wait_for(child, pids, n):
 
 @pytest.mark.parametrize("family, address", [(socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0)),
                                              (socket.AF_UNIX, None)])
-def test_every_call_once_at_both_ends(sonde, server, tmp_path, hooks, family, address):
+def test_every_call_once_at_both_ends(sonde, server, tmp_path, kernel, family, address):
     one = server(family, address or str(tmp_path / "socket"))
-    child = sonde("rpc", "--json", "--source", "socket", before=hooks)
+    child = sonde("rpc", "--json", "--source", "socket", before=kernel)
     paths = ["/5", "/e", "/100000", "/chunked", "/700"]
     pid = run_client(one, N, paths, family=family)
     both = {pid, os.getpid()}
@@ -196,9 +196,10 @@ def test_record_shows_calls_of_sockets(sonde, netns, tmp_path):
     assert [json.loads(line)["path"] for line in again.splitlines() if "rpc.call" in line] == ["/5"] * 20
 
 
-def test_answer_until_the_end_of_the_connection(sonde, server):
+@pytest.mark.parametrize("kernel", ["this", "5.10"], indirect=True)
+def test_answer_until_the_end_of_the_connection(sonde, server, kernel):
     one = server()
-    child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()))
+    child = sonde("rpc", "--json", "--source", "socket", "--pid", str(os.getpid()), before=kernel)
     with socket.create_connection(one.address) as s:
         s.sendall(b"GET /late?token=secret HTTP/1.0\r\nHost: here\r\n\r\n".replace(b"?token=secret", b""))
         while s.recv(100):
@@ -208,10 +209,10 @@ def test_answer_until_the_end_of_the_connection(sonde, server):
     assert count(calls_of(child, {os.getpid()})) == {(side, "/late", 200, "done"): 1 for side in ("client", "server")}
 
 
-def test_pipelined_calls_are_whole_or_cut(sonde, server, hooks):
+def test_pipelined_calls_are_whole_or_cut(sonde, server, kernel):
     """Each call is shown once; those whose answers were not kept say so."""
     one = server()
-    child = sonde("rpc", "--json", "--source", "socket", before=hooks)
+    child = sonde("rpc", "--json", "--source", "socket", before=kernel)
     pid = run_client(one, N, ["/200"], depth=10)
     wait_for(child, {pid}, N)
     child.finish()
@@ -278,7 +279,7 @@ def test_time_in_the_queue(sonde):
 
 
 def test_doctor_says_which_hook_is_used(tmp_path):
-    for before, spare in (((), None), (older_kernel.without_tracepoints(tmp_path, *TRACEPOINTS), "ok")):
+    for before, spare in (((), None), (older_kernel.without(tmp_path, *older_kernel.LACKS["6.1"]), "ok")):
         lines = subprocess.run([*before, helpers.BINARY, "doctor", "--json"], capture_output=True, text=True,
                                timeout=100, check=False).stdout.splitlines()
         rows = {row["hook"]: row for row in map(json.loads, lines) if row.get("probe") == "call"}

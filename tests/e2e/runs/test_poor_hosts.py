@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 from helpers import BINARY, ROOT
-from older_kernel import own_mounts, without_tracepoints
+import older_kernel
+from older_kernel import own_mounts
 
 RUN = ["--duration", "0.2s"]
 COMMANDS = ["monitor", "profile", "syscalls"]
@@ -156,7 +157,7 @@ def test_the_first_line_says_what_is_watched(tmp_path):
                            (["--netns", OWN], f"packets of network namespace {OWN}, but no drops"),
                            (["--where", "evt.type in (drop, refused, mib)"], "no drops"),
                            (["--where", "evt.type=trace"], "packets of this network namespace")):
-        lines = said("monitor", "-v", *options, before=without_tracepoints(tmp_path, "kfree_skb"))
+        lines = said("monitor", "-v", *options, before=older_kernel.without(tmp_path, "btf_trace_kfree_skb"))
         assert f"sonde: ready, watching {ready}; ^C stops" in lines, lines
         lacks = "no drops" in ready
         assert sum(NO_DROPS in line for line in lines) == lacks, lines
@@ -171,7 +172,7 @@ def test_the_first_line_of_a_root_that_may_not_load_tc_programs():
 
 def test_clients_of_an_agent_are_told_what_does_not_work(sonde, tmp_path):
     """Those that subscribed to the probe whose hook it is."""
-    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=without_tracepoints(tmp_path, "kfree_skb"))
+    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=older_kernel.without(tmp_path, "btf_trace_kfree_skb"))
     at = f"--agent={tmp_path}/run/control.sock"
     for _ in range(2):      # of an instance that starts
         lines = said("monitor", at)
