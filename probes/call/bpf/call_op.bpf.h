@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
  * An operation on a socket of interest: which protocol, whose turn, which bytes are kept. Hooks find socket, state
- * and registers. Kernel objects are read by CO-RE: those of the hook at system calls have no types.
+ * and registers. Kernel objects are read by BPF_CORE_READ(): at the ends of system calls they are untyped.
  *
- * CALL_OP_OLD: for kernels from 5.10 on, which know no function pointers (5.12) and no pointers as arguments of
- * global functions (5.13).
+ * CALL_OP_OLD: loads on 5.10, so neither callbacks nor pointers as arguments of global functions (both 5.13). Frames
+ * of HTTP/2 are not walked, its operations kept whole.
  */
 #ifndef CALL_OP_BPF_H
 #define CALL_OP_BPF_H
@@ -51,7 +51,7 @@ struct {
 	__type(value, struct call_room);
 } call_rooms UNIT_SHARED SEC(".maps");
 
-/* Of 5.15: the programs at TLS libraries need it, and so is the map of threads inside of them there. */
+/* The programs at TLS libraries need this helper (5.15). Without them call_tls_insides is empty, or absent (5.11). */
 enum bpf_func_id___op { BPF_FUNC_get_attach_cookie___op = 174 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -71,10 +71,9 @@ struct unix_sock___call {
 
 #pragma clang attribute pop
 
-/* Of the pointers the kernel's may lack their types. */
 struct call_op {
-	struct sock *sk;
-	struct call_sock *s;	/* its bytes count the operation */
+	struct sock *sk;	/* untyped at the ends of system calls */
+	struct call_sock *s;	/* bytes: this operation included */
 	const struct pt_regs *regs; /* of the system call */
 	__u64 start_ns;		/* of the process */
 	__u32 tgid, tid;
@@ -319,7 +318,7 @@ static __always_inline bool op_guess(struct call_op *op, const struct call_user_
 	n = v.len < op->size ? v.len : op->size;
 	if (n > CALL_GUESS_BYTES)
 		n = CALL_GUESS_BYTES;
-	barrier_var(n);		/* the verifier (6.1) must see the bound beside its use */
+	barrier_var(n);		/* the verifier of 6.1 needs the bound next to its use */
 	if (n > CALL_GUESS_BYTES || bpf_probe_read_user(g.b, n, (void *)v.base))
 		return false;
 	if (tls_is_record(g.b)) {
@@ -330,7 +329,7 @@ static __always_inline bool op_guess(struct call_op *op, const struct call_user_
 	if (!s->guess)
 		return false;
 	s->class = call_kinds & 1 << s->guess && !is_left(op) ? CLASS_WATCHED : CLASS_IGNORED;
-	/* Ends of requests and responses are records of their own behind the content, or frames that nobody walks. */
+	/* Ends of requests and responses come behind the content: as records of FastCGI, as frames where none are walked. */
 	s->wide = s->guess == CALL_GUESS_FASTCGI || (s->guess == CALL_GUESS_HTTP2 && !OP_WALKS);
 	return s->class == CLASS_WATCHED;
 }
@@ -524,7 +523,7 @@ static __always_inline int op_of_tls(struct call_op *op)
 	return conn_announce(op);
 }
 
-/* An operation of more than 0 bytes. Not for connections of CLASS_IGNORED. New ones have their cookie. */
+/* An operation of more than 0 bytes on a connection that is not ignored and has its cookie. */
 static __noinline int op_run(struct call_op *op)
 {
 	struct call_sock *s = op->s;
