@@ -10,7 +10,7 @@ import { ApiError, type EventRow, type Words } from "./api";
 import { common, useFacts } from "./answer";
 import { waitForAnswer } from "./busy";
 import { Failure } from "./failure";
-import { plural, safe } from "./format";
+import { allDigits, plural, safe } from "./format";
 import { onBeat } from "./live";
 import { stop } from "./rangebox";
 import { Rows } from "./rows";
@@ -159,7 +159,7 @@ export function EventList({ view, clause, height, label }: Props) {
     <section aria-label={label}>
       <Failure error={error} />
       <p class="count">{rows?.loaded ? plural(rows.n, "event") : "..."}{rows && rows.n > total ?
-        `, ${total.toLocaleString("en")} here` : ""}{rows?.lost ? <b class="bad">, {rows.lost} lost</b> : ""}</p>
+        `, ${allDigits(total)} here` : ""}{rows?.lost ? <b class="bad">, {rows.lost} lost</b> : ""}</p>
       <div class="events" role="table" aria-label={label} aria-rowcount={rows?.n ?? -1} ref={place} tabIndex={0}
         onScroll={scrolled} onKeyDown={(e) => {
           if (e.key === "ArrowDown" || e.key === "ArrowUp") {
