@@ -80,7 +80,9 @@ function moveRow(list: HTMLElement, down: boolean): void {
 
 function RowLine({ row, index, chosen, digits, hosts }: { row: EventRow; index: number; chosen: boolean;
   digits: number; hosts: boolean }) {
-  const text = row.text.split("\n", 1)[0].replace(/^\d\d:\d\d:\d\d\.\d+ /, "");
+  const who = (row.process ? safe(row.process) : "") + (row.pid ? `[${row.pid}]` : "");
+  const line = safe(row.text.split("\n", 1)[0].replace(/^\d\d:\d\d:\d\d\.\d+ /, ""));
+  const text = line.startsWith(`${who} `) ? line.slice(who.length + 1) : line;
 
   return (
     <div role="row" aria-rowindex={index + 1} class={`event${chosen ? " chosen" : ""}${hosts ? " hosts" : ""}`}
@@ -90,8 +92,8 @@ function RowLine({ row, index, chosen, digits, hosts }: { row: EventRow; index: 
         clock(BigInt(row.ts), digits)}</a></span>
       {hosts && <span role="cell" class="host">{safe(row.host || "")}</span>}
       <span role="cell" class="type">{safe(row.type)}</span>
-      <span role="cell" class="who">{row.process ? safe(row.process) : ""}{row.pid ? `[${row.pid}]` : ""}</span>
-      <span role="cell" class="text">{safe(text)}</span>
+      <span role="cell" class="who">{who}</span>
+      <span role="cell" class="text">{text}</span>
     </div>
   );
 }

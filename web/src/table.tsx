@@ -40,7 +40,7 @@ function Cells<R>({ p, row, open, toggle }: { p: Props<R>; row: R; open: boolean
         const inside = c.cell(row);
 
         return (
-          <td class={`${c.numeric ? "num" : ""} ${c.main ? "main" : ""} ${
+          <td class={`${c.numeric ? "num" : ""} ${inside === "0" || inside === "0B" ? "none" : ""} ${c.main ? "main" : ""} ${
             c.main || i === 0 || c.head === p.sort ? "" : "low"}`}
             title={c.exact?.(row)}>
             {c.bar && <i class="bar" style={{ width: `${Math.min(100, c.bar(row) * 100).toFixed(1)}%` }} />}
