@@ -176,7 +176,7 @@ export function timeAxis(p: Pic, a: Axis, y: number): void {
 
     p.ctx.fillStyle = p.colour.line;
     p.ctx.fillRect(Math.round(x), y, 1, 4);
-    if (x - wide / 2 >= a.left - 40 && x + wide / 2 <= p.width)
+    if (x - wide / 2 >= Math.max(0, a.left - 40) && x + wide / 2 <= p.width)
       text(p, clock(a.from + BigInt(Math.round(at)), digits), x, y + 12, { align: "centre", colour: "muted" });
   }
 }
