@@ -117,8 +117,8 @@ export function FlowMap({ view, data }: { view: View; data: ViewAnswer }) {
 
   return (
     <figure class="map scroll" tabIndex={0}>
-      <svg viewBox={`-4 -4 ${width + 8 + BACK} ${height + 8}`} width={width + 8 + BACK} height={height + 8} role="group"
-        aria-label={`map of ${edges.length} pairs; the same rows are in the table`}>
+      <svg viewBox={`-4 -4 ${width + 8 + BACK} ${height + 8}`} width={width + 8 + BACK} height={height + 8}
+        role="group" aria-label={`map of ${edges.length} pairs; the same rows are in the table`}>
         {edges.map((e) => {
           const a = ends.get(e.from)!, b = ends.get(e.to)!;
           const x0 = a.x + WIDE, y0 = a.y + TALL / 2, x1 = b.x, y1 = b.y + TALL / 2;
