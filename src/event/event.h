@@ -108,7 +108,9 @@ struct sec_task {
 	uint64_t image_ns, maker_start_ns;
 	uint32_t ppid, uid, gid;
 	uint32_t vpid;		/* tgid in its own pid namespace; 0 = unknown */
-	uint32_t maker_tgid, pad;
+	uint32_t maker_tgid;
+	bool ended;		/* of SEC_STATE_TASK: it had ended by then */
+	uint8_t pad[3];
 	struct sec_str exe, args;
 	char comm[16];
 };

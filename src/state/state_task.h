@@ -60,6 +60,13 @@ int state_task_apply(struct state *s, const struct state_task_fact *f);
 int state_task_process(struct state *s, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns,
 		       const struct state_task_at **ret);
 
+/*
+ * Passes @fn each process that is alive, then those that ended after @since_ns, the latest first, as they were at the
+ * end. @exit_ns 0 = alive. A result of @fn other than 0 ends the walk and is returned; -ENOMEM.
+ */
+typedef int (*state_task_fn)(void *ctx, const struct state_task_at *at, uint64_t exit_ns);
+int state_task_known(struct state *s, uint64_t since_ns, state_task_fn fn, void *ctx);
+
 /* Is the image @number of the process known? False after a lost exec. */
 bool state_task_has_image(const struct state *s, const struct state_task_at *at, uint64_t number);
 

@@ -197,21 +197,6 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct sec
 	return r < 0 ? r : maptab_map(s->maps, key, &map, ev->flags & SONDE_RF_SNAPSHOT);
 }
 
-static int learn_process(struct sym *s, const struct event *ev, const struct sec_task *t)
-{
-	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	const struct map_key parent = { .tgid = t->maker_tgid, .start_ns = t->maker_start_ns };
-	int r = 0;
-
-	if (!ev->tgid || !ev->start_ns || t->head.flag || ev->tid != ev->tgid)
-		return 0;
-	if (parent.tgid)
-		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
-	else if (t->head.kind == SEC_STATE_EXEC)
-		r = maptab_exec(s->maps, ev->ts_ns, key, t->image_ns);
-	return r < 0 ? r : maptab_ids(s->maps, ev->ts_ns, key, t->vpid, t->uid);
-}
-
 static void learn_exit(struct sym *s, const struct event *ev)
 {
 	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
@@ -220,6 +205,25 @@ static void learn_exit(struct sym *s, const struct event *ev)
 		return;
 	jit_exit(s, key, ev->ts_ns);
 	maptab_exit(s->maps, ev->ts_ns, key);
+}
+
+static int learn_process(struct sym *s, const struct event *ev, const struct sec_task *t)
+{
+	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
+	const struct map_key parent = { .tgid = t->maker_tgid, .start_ns = t->maker_start_ns };
+	int r = 0;
+
+	if (!ev->tgid || !ev->start_ns || t->head.flag || ev->tid != ev->tgid)
+		return 0;
+	if (t->ended) {
+		learn_exit(s, ev);
+		return 0;
+	}
+	if (parent.tgid)
+		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
+	else if (t->head.kind == SEC_STATE_EXEC)
+		r = maptab_exec(s->maps, ev->ts_ns, key, t->image_ns);
+	return r < 0 ? r : maptab_ids(s->maps, ev->ts_ns, key, t->vpid, t->uid);
 }
 
 int sym_event(struct sym *s, const struct event *ev)
