@@ -26,6 +26,7 @@
 #include "ipc/proto.h"
 #include "ipc/session.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/pipeline_path.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 
@@ -150,7 +151,7 @@ static int activate(struct agent_conn *c, const struct agent_request *q, struct 
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
 	if (r >= 0)
-		r = pipeline_tell_state(c->a->pipeline, send_record, c);
+		r = pipeline_path_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
 		return err_errno(err, r, "cannot start the stream");
 	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);
@@ -281,7 +282,7 @@ int agent_sub_part(struct agent_conn *c, struct err *err)
 		r = agent_send_record(c, &l.hdr);
 	}
 	if (r >= 0)
-		r = pipeline_tell_state(c->a->pipeline, send_record, c);
+		r = pipeline_path_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
 		return err_errno(err, r, "cannot begin a part");
 	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);

@@ -17,6 +17,7 @@
 #include "cmd/run_store.h"
 #include "event/event.h"
 #include "scap/render.h"
+#include "scap/state/view.h"
 #include "sinks/sink.h"
 
 static const char *const time_names[] = {

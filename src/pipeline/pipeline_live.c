@@ -17,6 +17,7 @@
 #include "loop/coop.h"
 #include "loop/loop.h"
 #include "pipeline/output.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
 #include "event/decode.h"
@@ -445,7 +446,7 @@ static void begin_part(struct pipeline *p, struct output *o)
 	pipeline_path_emit_symbols(p);
 	pipeline_path_record_ledger(p, clock_boot_ns());
 	output_part(o, SINK_PART_STATE);
-	if (pipeline_tell_state(p, to_part, p) < 0 || pipeline_snapshot(p, ~0u, &err) < 0)
+	if (pipeline_path_tell_state(p, to_part, p) < 0 || pipeline_snapshot(p, ~0u, &err) < 0)
 		log_warn("the next segment lacks state from before it: %s", err.msg[0] ? err.msg : "out of memory");
 	output_part(o, SINK_PART_STREAM);
 	p->part = NULL;

@@ -18,7 +18,7 @@
 #include "base/macros.h"
 #include "base/units.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 #include "source/worker_reply.h"
 #include "worker/opener.h"
 

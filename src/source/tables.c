@@ -9,7 +9,7 @@
 #include "base/macros.h"
 #include "clickhouse/clickhouse_reader.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 #include "source/worker_reply.h"
 
 #define ANSWER_BYTES (64u << 10)

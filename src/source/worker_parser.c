@@ -17,7 +17,7 @@
 #include "sonde/wire.h"
 #include "source/worker_reply.h"
 #include "source/inflate.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define READ_BYTES (256u << 10)
 #define ANSWER_BYTES (64u << 10)	/* send at this size, and before waiting for input */

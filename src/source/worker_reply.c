@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define ALIGN 8
 #define ERRNO_MAX 4095

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "state/state_limits.h"
 #include "state/state_tables.h"
 
 #define DEPTH_MAX 64	/* of forks whose creators are not settled */

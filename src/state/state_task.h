@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "state/state_answer.h"
+
 struct state;
-struct state_image;
 
 /* A state at ts_ns. Strings that are NULL and numbers without has_* are not part of the fact. */
 struct state_task_fact {
@@ -31,23 +32,6 @@ struct state_task_fact {
 	size_t exe_len, args_len;
 	uint32_t maker_tgid;	/* != 0: a fork of this process, which gives it its program */
 	uint64_t maker_start_ns; /* 0 = the process with the number at ts_ns */
-};
-
-/* A process or thread between two changes. Borrowed until the next fact. */
-struct state_task_at {
-	uint64_t serial;		/* no other answer has it */
-	uint64_t start_ns, cgroup_id;
-	uint64_t image_number;			/* 0 = not numbered */
-	const struct state_image *image;	/* NULL = unknown; of a thread always */
-	uint32_t id, ppid, uid, gid;
-	uint32_t vpid;			/* 0 = unknown */
-	bool has_ids;
-	char comm[16];			/* may lack a NUL; empty = unknown */
-
-	/* SEC_PROC of this time; NULL until state_task_keep_section() */
-	const void *section;
-	uint32_t section_len;
-	bool section_final;		/* complete: later names add nothing */
 };
 
 /* 0 or -ENOMEM. Ignores facts without a start: they could be about an earlier process with the number. */

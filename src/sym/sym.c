@@ -18,9 +18,9 @@
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
+#include "sym/frames.h"
 #include "sym/jit.h"
 #include "sym/module.h"
-#include "sym/names.h"
 #include "sym/recorded.h"
 #include "sym/symbolizer.h"
 #include "sym/vdso.h"
@@ -92,7 +92,7 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	map_init(&s->by_file, sizeof(struct file_key), sizeof(uint32_t));
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&s->kernel, sizeof(uint64_t), sizeof(struct kernel_name));
-	sym_names_init(s);
+	sym_frames_init(s);
 	recorded_init(s);
 	map_init(&s->collected, sizeof(struct sym_collected), sizeof(uint8_t));
 	r = copy_opts(s, o);
@@ -119,7 +119,7 @@ void sym_free(struct sym *s)
 	map_fini(&s->by_file);
 	map_fini(&s->by_kmod);
 	map_fini(&s->kernel);
-	sym_names_fini(s);
+	sym_frames_fini(s);
 	recorded_fini(s);
 	map_fini(&s->collected);
 	free(s->stack);

@@ -12,16 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct maptab;
-struct map_space;
+#include "sym/maps/map_space.h"
 
-struct mapping {
-	uint64_t start, end;	/* addresses; end is exclusive */
-	uint64_t off;		/* offset in the file, of start */
-	uint64_t since_ns;
-	uint32_t module;
-	uint32_t pad;
-};
+struct maptab;
 
 struct map_key {
 	uint32_t tgid;
@@ -66,9 +59,6 @@ int maptab_ids(struct maptab *t, uint64_t ts_ns, struct map_key key, uint32_t ns
 
 /* False if the process was unknown at @ts_ns. */
 bool maptab_find(struct maptab *t, struct map_key key, uint64_t ts_ns, struct map_view *ret);
-
-/* The mapping that holds @addr, or NULL. */
-const struct mapping *map_space_at(const struct map_space *s, uint64_t addr);
 
 void maptab_stats(const struct maptab *t, struct maptab_stats *ret);
 

@@ -2,7 +2,7 @@
 /*
  * Locations to functions: looks up unknown locations file by file, each once, and keeps the names.
  */
-#include "sym/names.h"
+#include "sym/frames.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,19 +23,19 @@ struct frame_key { uint64_t addr; uint32_t module, caller; };
 static const struct sym_func nameless = { .name = "", .raw = "", .file = "" };	/* its file has no name for it */
 static const struct sym_func unanswered = { .name = "", .raw = "", .file = "" };	/* could not ask its file */
 
-void sym_names_init(struct sym *s)
+void sym_frames_init(struct sym *s)
 {
 	map_init(&s->frames, sizeof(struct frame_key), sizeof(struct sym_frame));
 	map_init(&s->texts, sizeof(uint64_t), sizeof(const char *));
 }
 
-void sym_names_fini(struct sym *s)
+void sym_frames_fini(struct sym *s)
 {
 	map_fini(&s->frames);
 	map_fini(&s->texts);
 }
 
-bool sym_names_missing(const struct sym_frame *f)
+bool sym_frames_missing(const struct sym_frame *f)
 {
 	return f->funcs == &unanswered;
 }

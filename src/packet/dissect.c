@@ -2,9 +2,8 @@
 /*
  * Dissection loop and its entry by link type. Link types: LINKTYPE_ values listed at tcpdump.org.
  */
-#include "packet/packet.h"
-
 #include "packet/dissect.h"
+
 #include "sonde/wire.h"
 
 static const char *const layer_names[] = {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct ring *ring_new(const struct ring_opts *o)
+struct ring *one_ring_new(const struct ring_opts *o)
 {
 	struct ring *r = calloc(1, sizeof(*r));
 
@@ -24,7 +24,7 @@ struct ring *ring_new(const struct ring_opts *o)
 	return r;
 }
 
-void ring_free(struct ring *r)
+void one_ring_free(struct ring *r)
 {
 	if (!r)
 		return;
@@ -37,7 +37,7 @@ void ring_free(struct ring *r)
 	free(r);
 }
 
-int ring_set_memory(struct ring *r, const struct ring_mem *m)
+int one_ring_set_memory(struct ring *r, const struct ring_mem *m)
 {
 	const struct perf_event_mmap_page *page = m->perf_page;
 
@@ -66,7 +66,7 @@ int ring_set_memory(struct ring *r, const struct ring_mem *m)
 	return 0;
 }
 
-const void *ring_join(struct ring *r, uint64_t pos, size_t len)
+const void *one_ring_join(struct ring *r, uint64_t pos, size_t len)
 {
 	uint64_t off = pos & r->mask;
 	size_t first = ring_size(r) - off;
@@ -84,15 +84,15 @@ const void *ring_join(struct ring *r, uint64_t pos, size_t len)
 	return r->torn;
 }
 
-int ring_add_stash(struct ring *r, const struct ring_opts *o)
+int one_ring_add_stash(struct ring *r, const struct ring_opts *o)
 {
 	struct ring_mem m;
 	int ret = o->stash_bytes ? ring_stash_new(r, o->stash_bytes, &r->stash, &m) : 0;
 
-	return ret < 0 || !o->stash_bytes ? ret : ring_set_memory(r, &m);
+	return ret < 0 || !o->stash_bytes ? ret : one_ring_set_memory(r, &m);
 }
 
-void ring_release(struct ring *r)
+void one_ring_release(struct ring *r)
 {
 	struct perf_event_mmap_page *page = r->perf_page;
 
@@ -107,7 +107,7 @@ void ring_release(struct ring *r)
 		__atomic_store_n(&page->data_tail, r->done, __ATOMIC_RELEASE);
 }
 
-uint64_t ring_unread_bytes(const struct ring *r)
+uint64_t one_ring_unread_bytes(const struct ring *r)
 {
 	const struct perf_event_mmap_page *page = r->perf_page;
 

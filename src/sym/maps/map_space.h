@@ -9,9 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sym/maptab.h"
-
 #define MAP_SPACE_MAX 8192	/* limit of mappings; only a hostile process needs more */
+
+struct mapping {
+	uint64_t start, end;	/* addresses; end is exclusive */
+	uint64_t off;		/* offset in the file, of start */
+	uint64_t since_ns;
+	uint32_t module;
+	uint32_t pad;
+};
 
 struct map_space {
 	uint32_t refs;
@@ -28,6 +34,9 @@ size_t map_space_bytes(const struct map_space *s);
  * error @m was added partly or not at all.
  */
 int map_space_add(struct map_space **s, const struct mapping *m, bool snapshot);
+
+/* The mapping that holds @addr, or NULL. */
+const struct mapping *map_space_at(const struct map_space *s, uint64_t addr);
 
 /* How many mappings are not older than @ns. */
 uint32_t map_space_count_since(const struct map_space *s, uint64_t ns);

@@ -3,7 +3,7 @@
  * Per pid a chain of processes, newest first; per process the current list of mappings and the list before the last
  * exec.
  */
-#include "sym/maptab.h"
+#include "sym/maps/maptab.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "base/macros.h"
 #include "base/map.h"
-#include "sym/map_space.h"
+#include "sym/maps/map_space.h"
 
 #define KEEP_EXITED_NS 3000000000ull	/* how late a sample may arrive and still find its process */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "sym/map_space.h"
+#include "sym/maps/map_space.h"
 
 #include <errno.h>
 #include <stdlib.h>
