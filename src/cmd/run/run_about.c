@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/run_about.h"
+#include "cmd/run/run_about.h"
 
 #include <string.h>
 
 #include "base/log.h"
 #include "base/macros.h"
-#include "cmd/run.h"
+#include "cmd/run/run_conf.h"
 #include "event/event.h"
 
 /* The commands that read the events of probes; the first row that fits a type. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/run_query.h"
+#include "cmd/run/run_query.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/units.h"
-#include "cmd/run.h"
+#include "cmd/run/run_conf.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/filter/filter.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/run_store.h"
+#include "cmd/run/run_store.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "cmd/run.h"
+#include "cmd/run/run_conf.h"
 #include "event/redact/redact.h"
 #include "store/store_writer.h"
 

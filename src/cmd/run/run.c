@@ -2,7 +2,7 @@
 /*
  * The common part of every command that shows events. The only layer that reports a run to the user.
  */
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,10 +25,10 @@
 #include "cmd/other_netns.h"
 #include "cmd/daemon/remote.h"
 #include "cmd/closing/run_end.h"
-#include "cmd/run_about.h"
-#include "cmd/run_query.h"
-#include "cmd/run_select.h"
-#include "cmd/run_store.h"
+#include "cmd/run/run_about.h"
+#include "cmd/run/run_query.h"
+#include "cmd/run/run_select.h"
+#include "cmd/run/run_store.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/filter/filter.h"

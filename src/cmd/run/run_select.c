@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cmd/run_select.h"
+#include "cmd/run/run_select.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "cmd/cgroups.h"
-#include "cmd/run.h"
+#include "cmd/run/run_conf.h"
 #include "host/pids.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
