@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_conn.h"
+#include "agent/access/agent_limits.h"
 #include "agent/agent_inst.h"
 #include "agent/agent_request.h"
 #include "agent/agent_send.h"
@@ -173,6 +173,7 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 		return r;
 	c->sub = (struct agent_sub){ 0 };
 	q.by = c;
+	q.control = c->rights & PROTO_RIGHT_CONTROL;
 	r = agent_limits_subscription(c, q.bytes, err);
 	if (r >= 0 && !q.probes.len)
 		r = err_set(err, -EINVAL, "a subscription needs at least one probe");
