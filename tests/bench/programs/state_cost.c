@@ -12,7 +12,7 @@
 #include "state/state.h"
 #include "state/state_socket.h"
 #include "state/state_task.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define ROUNDS 15
 #define KNOWN 1000u	/* processes of the questions */

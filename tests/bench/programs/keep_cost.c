@@ -12,7 +12,7 @@
 #include "ring/cpulist.h"
 #include "ring/perf_rings.h"
 #include "ring/ring.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #include "keep.skel.h"
 

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "probe/env.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 #include "tests/bpf/load.h"
 
 #define PAGES 64		/* as Cilium's agent has them */

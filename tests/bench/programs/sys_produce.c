@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define SLICE 200	/* calls between two looks at the clock */
 #define NS_PER_S 1000000000ull

@@ -15,7 +15,7 @@
 #include "loop/loop.h"
 #include "pipeline/pipeline.h"
 #include "sinks/sink.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 #include "ui/ui_memory.h"
 #include "view/view.h"
 #include "view/view_fold.h"

@@ -11,7 +11,7 @@
 #include "probe/env.h"
 #include "ring/cpulist.h"
 #include "ring/ring.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 #include "tests/bpf/load.h"
 
 #define RING_BYTES (1u << 20)

@@ -21,7 +21,7 @@
 #include "store/store_dir.h"
 #include "store/store_reader.h"
 #include "store/store_writer.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define COPIES 12u
 #define COPY_NS (100 * NS_PER_S)	/* between two copies of the recording */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define ROUNDS 8
 #define CALLS 4000	/* fit into the ring: a record that is refused costs too little */

@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define ROUNDS 15
 #define RUNS 4000	/* a round's records fit the ring twice over */

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define PLACES 16
 #define UPROBE_MULTI 48	/* linux/bpf.h of 6.6; older headers lack it */

@@ -21,7 +21,7 @@
 #include "base/str.h"
 #include "ipc/proto.h"
 #include "sonde/wire.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define IN_BYTES (PROTO_FRAME_MAX + (256u << 10))
 #define DELAY_SLOT_NS 100000ull

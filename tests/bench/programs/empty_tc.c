@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/programs/bench.h"
 
 #define TCX_INGRESS 46	/* linux/bpf.h of 6.6; older headers lack them */
 #define TCX_EGRESS 47
