@@ -83,15 +83,6 @@ static int load(struct probe *p, struct hooks **ret, struct err *err)
 	return r < 0 ? r : hooks_load(p->env, &spec, p->instance, ret, err);
 }
 
-static void report_failed(void *ctx, const struct hook_report *r)
-{
-	struct probe *p = ctx;
-	struct err err = { 0 };
-
-	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
-}
-
 /* Without it calls over TLS are missing, and the rest works. */
 static int open_tls(struct probe *p, struct err *err)
 {
@@ -175,7 +166,7 @@ static int call_attach(struct probe *p, _unused_ struct err *err)
 	hooks_attach(s->hooks, -1);
 	if (c->queue)
 		attach_ready(p);
-	hooks_report(s->hooks, true, report_failed, p);
+	hooks_report(s->hooks, true, hooks_report_failed, p);
 	if (!s->tls)
 		return 0;
 	call_tls_host(s->tls);

@@ -132,7 +132,7 @@ static void forget(struct clickhouse_sender *s, struct queued *q)
 	memmove(q, q + 1, (s->queue.len - i) * sizeof(*q));
 }
 
-#define COUNT(member) offsetof(struct clickhouse_sender_count, member)
+#define COUNT(member) offsetof(struct clickhouse_ledger_count, member)
 
 static void end_block(struct clickhouse_sender *s, struct queued *q, size_t off)
 {
@@ -269,7 +269,7 @@ static bool keep(struct clickhouse_sender *s, const void *block, size_t len, con
 /* Counts the rows, and keeps the block or counts them as lost. */
 static void take_block(struct clickhouse_sender *s, const void *block, size_t len, const struct clickhouse_block *b)
 {
-	struct clickhouse_sender_count *c = clickhouse_ledger_of(&s->ledger, b->head.run, b->table);
+	struct clickhouse_ledger_count *c = clickhouse_ledger_of(&s->ledger, b->head.run, b->table);
 
 	if (c)
 		c->made += b->head.n_rows;
@@ -320,7 +320,7 @@ void clickhouse_sender_pump(struct clickhouse_sender *s)
 	send_all(s);
 }
 
-void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_sender_count *ret)
+void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_ledger_count *ret)
 {
 	clickhouse_ledger_sum(&s->ledger, ret);
 }
@@ -518,7 +518,7 @@ static void count_rest(struct clickhouse_sender *s)
 
 static int report(const struct clickhouse_sender *s, struct err *err)
 {
-	struct clickhouse_sender_count c;
+	struct clickhouse_ledger_count c;
 	uint64_t lost;
 
 	clickhouse_sender_count(s, &c);

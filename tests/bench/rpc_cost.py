@@ -257,7 +257,7 @@ def kernel_side(kinds, twin, calls, parallel):
 
 
 def tell(out):
-    """Lines of tests/bench/bench.h."""
+    """Lines of tests/bench/programs/bench.h."""
     for name, v in out["kinds"].items():
         print(f"figure\trpc: {name}, server CPU a call\t{v['cpu_us']:.1f}\tus")
         print(f"figure\trpc: {name}, the twin's\t{v['unwatched_cpu_us']:.1f}\tus")

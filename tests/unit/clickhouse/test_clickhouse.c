@@ -445,7 +445,7 @@ static int local_port(char *ret_url, size_t cap, const char *rest)
 static void nothing_is_lost_without_a_count(void **state)
 {
 	struct clickhouse_sender_opts o = { 0 };
-	struct clickhouse_sender_count c;
+	struct clickhouse_ledger_count c;
 	struct clickhouse_sender *s;
 	struct buf block = { 0 };
 	struct err err = { 0 };
