@@ -73,7 +73,7 @@ def judge(stage, ev, rows):
     early = not now or at < rows[0]["after"]
     if any(who.pid == row["pid"] and who.start_ns // TICK_NS == row["start"] for row in now or rows[:1]):
         score.add_right(who.how)
-    elif who.pid is None and early:
+    elif early and (who.pid is None or who.how == fields.NOT_ACCEPTED):
         score.add_excused("before accept")
     elif who.pid is None:
         score.add_unknown(who.how, packets.short(ev))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A server that answers the first request of a connection and leaves the others to the next user of the socket: a
-child, another process that gets it by SCM_RIGHTS or takes it by pidfd_getfd(2), itself. prefork.py has the client.
+"""A server whose processes answer the first request of a connection and leave the others to the next user of the
+socket: a child, another process that gets it by SCM_RIGHTS or takes it by pidfd_getfd(2), itself. prefork.py has the
+client.
 
     passed.py serve IP PORT             prints "up"; ends at end of input
 
@@ -10,11 +11,11 @@ import ctypes
 import os
 import socket
 import sys
-import threading
 import time
 
 from log import Log
 
+ACCEPTORS = 4       # a lost packet holds up one of them
 WAYS = ("self", "child", "scm", "pidfd")
 PIDFD_OPEN, PIDFD_GETFD = 434, 438
 libc = ctypes.CDLL(None, use_errno=True)
@@ -92,16 +93,16 @@ def accept(listener, receiver, taker):
 
 
 def serve(ip, port):
-    listener = socket.create_server((ip, port), backlog=512)
-    receiver, taker = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
-    children = [fork(receive, receiver[1]), fork(take, taker[1], os.getpid())]
-    threading.Thread(target=accept, args=(listener, receiver[0], taker[0]), daemon=True).start()
+    listener, children = socket.create_server((ip, port), backlog=512), []
+    for _ in range(ACCEPTORS):
+        receiver, taker = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
+        acceptor = fork(accept, listener, receiver[0], taker[0])
+        children += [acceptor, fork(receive, receiver[1]), fork(take, taker[1], acceptor)]
     print("up", flush=True)
     sys.stdin.read()
     for child in children:
         os.kill(child, 9)
         os.waitpid(child, 0)
-    os._exit(0)
 
 
 if __name__ == "__main__":
