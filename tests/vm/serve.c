@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Servers of a guest whose sockets are used by others than their makers. `serve` makes them and prints "up"; its child
- * `worker` has connections to port 9011, answers datagrams to 9012 and only reads those to 9013; two processes
+ * Servers of a guest whose sockets are used by others than their makers. `serve` makes them and prints "up"; its
+ * child `worker` has connections to port 9011, answers datagrams to 9012 and only reads those to 9013; two processes
  * `member` share port 9014. They run until they are killed.
  */
 #include <netinet/in.h>
