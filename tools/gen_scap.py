@@ -172,7 +172,7 @@ def main(folder, header_path, source_path):
     with open(header_path, "w", encoding="utf-8") as f:
         f.write(header(info, rows_info, calls, tables))
     with open(source_path, "w", encoding="utf-8") as f:
-        f.write(HEAD + '#include "scap/schema_tables.h"\n\n' + "\n".join(out))
+        f.write(HEAD + '#include "scap/schema.h"\n\n' + "\n".join(out))
 
 
 if __name__ == "__main__":

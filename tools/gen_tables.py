@@ -432,6 +432,7 @@ def emit_xlats(tables):
               f"{c_string(x.unknown)} }},")
     print("};")
     print(f"const unsigned sys_n_xlats = {len(tables.xlats)};")
+    print(f"const struct sys_xlat *const sys_xlat_errno = &sys_xlats[{tables.xlat_ids['errno']}];")
 
 
 def emit_structs(tables):

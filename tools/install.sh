@@ -11,7 +11,9 @@ meson configure "$folder" -Dprefix="$prefix" -Dlibdir="$(tools/libdir.sh "$prefi
 case $verb in
 install)
 	tools/build.sh "$folder" product
+	made=$(tools/uninstall.py --missing "$folder")
 	meson install -C "$folder" --no-rebuild --strip --quiet
+	printf '%s\n' "$made" >>"${DESTDIR:-}$prefix/share/sonde/directories"
 	;;
 uninstall)
 	ninja -C "$folder" build.ninja >/dev/null

@@ -122,13 +122,8 @@ static bool is_worth_saying(const struct probe *p, const char *hook)
 
 static void report_failed(void *ctx, const struct hook_report *r)
 {
-	struct probe *p = ctx;
-	struct err err = { 0 };
-
-	if (!is_worth_saying(p, r->hook))
-		return;
-	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
+	if (is_worth_saying(ctx, r->hook))
+		hooks_report_failed(ctx, r);
 }
 
 /* Without it calls over TLS are missing, and the rest works. */
@@ -214,7 +209,7 @@ static int call_attach(struct probe *p, _unused_ struct err *err)
 	hooks_attach(s->hooks, -1);
 	if (c->queue)
 		attach_ready(p);
-	hooks_report(s->hooks, true, report_failed, p);
+	hooks_report(s->hooks, true, hooks_report_failed, p);
 	if (!s->tls)
 		return 0;
 	call_tls_host(s->tls);

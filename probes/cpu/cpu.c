@@ -357,15 +357,6 @@ static int start_cpu(void *ctx, uint32_t cpu)
 	return bpf_map_update_elem(fd, &cpu, &pace, BPF_ANY) < 0 ? -errno : 0;
 }
 
-static void report_failed(void *ctx, const struct hook_report *r)
-{
-	struct probe *p = ctx;
-	struct err err = { 0 };
-
-	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
-}
-
 /* Idle time of all CPUs so far, 0 if unreadable. */
 static uint64_t idle_ns(void)
 {
@@ -454,7 +445,7 @@ static int cpu_attach(struct probe *p, struct err *err)
 
 	if (wants_blocks(p->conf))
 		open_quotas(p);
-	hooks_report(s->hooks, true, report_failed, p);
+	hooks_report(s->hooks, true, hooks_report_failed, p);
 	if (!s->perf && n <= 0)
 		return err_set(err, -ENOTSUP, "switches of threads and their calls cannot be watched here");
 	r = s->perf ? begin_sampling(s, err) : 0;

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "loop/coop.h"
 #include "base/err.h"
 #include "base/io.h"
@@ -107,7 +108,7 @@ static int compile_file(int fd, struct buf *ret)
 	if (r != -ENOENT && r != -EBADMSG)
 		return r;
 	buf_reset(ret);
-	return ehframe_empty(ret);
+	return ehframe_table_empty(ret);
 }
 
 /* @ctx: how many files. */

@@ -31,6 +31,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
 #include "elf/mapped_file.h"
 #include "loop/coop.h"
@@ -196,7 +197,7 @@ static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const
 {
 	struct sonde_unwind_head h;
 	struct table table = { 0 };
-	int r = ehframe_check(blob, len, &h);
+	int r = ehframe_table_check(blob, len, &h);
 
 	if (r < 0)
 		return r;
@@ -223,7 +224,7 @@ static int put_table(struct cpu_tables *t, const struct cpu_file_key *key, const
 static int put_empty(struct cpu_tables *t, const struct cpu_file_key *key)
 {
 	_cleanup_(buf_fini) struct buf blob = { 0 };
-	int r = ehframe_empty(&blob);
+	int r = ehframe_table_empty(&blob);
 
 	return r < 0 ? r : put_table(t, key, blob.data, blob.len, false);
 }

@@ -353,15 +353,6 @@ static void report_totals(struct probe *p, probe_miss_fn fn, void *ctx)
 
 /* ---- probe_ops ---- */
 
-static void report_failed(void *ctx, const struct hook_report *r)
-{
-	struct probe *p = ctx;
-	struct err err = { 0 };
-
-	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
-}
-
 static int gohttp2_open(struct probe *p, struct err *err)
 {
 	struct gohttp2_state *s = p->state;
@@ -399,7 +390,7 @@ static int gohttp2_attach(struct probe *p, struct err *err)
 	struct gohttp2_state *s = p->state;
 
 	hooks_attach(s->hooks, -1);
-	hooks_report(s->hooks, true, report_failed, p);
+	hooks_report(s->hooks, true, hooks_report_failed, p);
 	if (c->optional)
 		return 0;
 	if (!hooks_program(s->hooks, "gohttp2_multi") && !hooks_program(s->hooks, "gohttp2_single"))

@@ -246,10 +246,13 @@ static void set_conn(const struct gobin_answer *a, struct gohttp2_layout *ret)
 	ret->bufw_type = a->types_of[GOBIN_T_BUF_WRITER].addr;
 	ret->bufw_offset = off_of(a, GOBIN_F_BUFWRITER_OFFSET);
 	ret->reader_type = a->types_of[GOBIN_T_BUFIO_READER].addr;
+	ret->ready_type = a->types_of[GOBIN_T_READY_READER].addr;
 	ret->writer_type = a->types_of[GOBIN_T_BUFIO_WRITER].addr;
 	ret->reader_rd = off_of(a, GOBIN_F_BUFIO_READER_RD);
 	ret->reader_r = off_of(a, GOBIN_F_BUFIO_READER_R);
 	ret->reader_w = off_of(a, GOBIN_F_BUFIO_READER_W);
+	ret->ready_r = off_of(a, GOBIN_F_READY_READER_R);
+	ret->ready_w = off_of(a, GOBIN_F_READY_READER_W);
 	ret->writer_n = off_of(a, GOBIN_F_BUFIO_WRITER_N);
 	ret->conn_fd = sum(off_of(a, GOBIN_F_TCPCONN_CONN), off_of(a, GOBIN_F_CONN_FD));
 	ret->sysfd = sum(off_of(a, GOBIN_F_NETFD_PFD), off_of(a, GOBIN_F_POLLFD_SYSFD));
@@ -290,6 +293,7 @@ void gohttp2_layout_move(struct gohttp2_layout *l, uint64_t bias)
 	l->bufw_type += l->bufw_type ? bias : 0;
 	l->buffered_type += l->buffered_type ? bias : 0;
 	l->reader_type += l->reader_type ? bias : 0;
+	l->ready_type += l->ready_type ? bias : 0;
 	l->writer_type += l->writer_type ? bias : 0;
 	l->status_type += l->status_type ? bias : 0;
 	l->fixed_lo += bias;	/* 0 is a valid address */

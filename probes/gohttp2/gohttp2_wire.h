@@ -287,6 +287,7 @@ struct gohttp2_layout {
 	__u32 born;	/* low bits of its time of creation: distinguishes processes with a reused pid */
 	__u8 args[GOHTTP2_SITE__MAX][GOHTTP2_ARGS];
 	__u64 bufw_type, buffered_type, reader_type, writer_type; /* of gRPC, of the web's server, of bufio */
+	__u64 ready_type;	  /* gRPC's reader, since 1.81 */
 	__u64 bias;		  /* added to addresses of the file */
 	__u64 status_type;	  /* *status.Error of gRPC */
 	__u64 fixed_lo, fixed_hi; /* read-only range: literals, so most header names */
@@ -299,7 +300,7 @@ struct gohttp2_layout {
 	__u16 rw_state, state_stream;	/* of a responseWriter */
 	__u16 meta_fields, frame_flags, frame_length, frame_stream, reset_code;
 	__u16 framer_w, framer_r, framer_wbuf, framer_fr;
-	__u16 bufw_offset, buffered_bw, reader_rd, reader_r, reader_w, writer_n;
+	__u16 bufw_offset, buffered_bw, reader_rd, reader_r, reader_w, ready_r, ready_w, writer_n;
 	__u16 grpc_data, web_data; /* slice of a DATA frame, of gRPC or the web */
 	__u16 data_boxed;	   /* grpc_data is a mem.Buffer */
 	__u16 sc_conn, sc_framer, res_stream, res_code, res_h, res_end, st_id;

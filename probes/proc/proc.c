@@ -17,7 +17,9 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/map.h"
 #include "event/decode.h"
+#include "event/event.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
 #include "probe/probe.h"
@@ -31,6 +33,8 @@
 #include "proc.skel.h"
 
 #define QUIET_NS 500000000ull	/* maximum delay of a mapping without a record to precede */
+/* Limit of the records of processes that ended lately, about 700: each segment of a store repeats them. */
+#define KNOWN_BYTES (256u << 10)
 
 extern const struct decoder_ops proc_decoder;
 
@@ -40,9 +44,16 @@ struct proc_state {
 	struct proc_containers *containers;	/* NULL: their names are unknown */
 	struct mmap_watch *mmaps;	/* NULL: not requested, or not permitted */
 	struct proc_go *go;		/* NULL: no goroutines are known */
+	struct map shown;		/* struct proc_key of the processes in the last snapshot; no values */
+	size_t known_bytes;		/* of processes reported beside it */
 	uint64_t looked_ns;		/* when the rings of mappings were last looked at */
 	uint64_t next_mapping_ns;	/* oldest that was waiting then */
 	bool draining;
+};
+
+struct proc_key {
+	uint64_t start_ns;
+	uint64_t tgid;
 };
 
 /* ---- the hooks ---- */
@@ -240,6 +251,7 @@ static int proc_open(struct probe *p, struct err *err)
 	struct proc_state *s = p->state;
 	struct err why = { 0 };
 
+	map_init(&s->shown, sizeof(struct proc_key), 0);
 	if (proc_mmap_open(probe_env_n_cpus(p->env), p->loop, &s->mmaps, &why) < 0)
 		probe_env_hook_failed(p->env, p->instance, "mappings", &why);
 	return load(p->env, p->instance, &s->hooks, err);
@@ -263,9 +275,22 @@ static int proc_attach(struct probe *p, struct err *err)
 static int snapshot_record(void *ctx, struct sonde_rec *r, size_t len)
 {
 	struct probe *p = ctx;
+	struct proc_state *s = p->state;
+	const struct proc_key key = { .start_ns = r->start_ns, .tgid = r->tgid };
 
+	if (r->type == PROC_REC_TASK && !map_add(&s->shown, &key, NULL))
+		return -ENOMEM;
 	name_cgroup(p, cgroup_of(r));
 	return inject(p, r, len);
+}
+
+static int known_record(void *ctx, struct sonde_rec *r, size_t len)
+{
+	struct probe *p = ctx;
+	struct proc_state *s = p->state;
+
+	s->known_bytes += len;
+	return snapshot_record(p, r, len);
 }
 
 static void snapshot_with(struct probe *p, const char *name, const char *proc_dir)
@@ -317,6 +342,8 @@ static int proc_snapshot(struct probe *p, struct err *err)
 	char proc_dir[4096];
 
 	(void)err;
+	map_clear(&s->shown);
+	s->known_bytes = 0;
 	snprintf(proc_dir, sizeof(proc_dir), "%s/proc", probe_env_host_root(p->env));
 	snapshot_with(p, "proc_iter_task", NULL);
 	snapshot_with(p, "proc_iter_task_bare", proc_dir);
@@ -326,6 +353,19 @@ static int proc_snapshot(struct probe *p, struct err *err)
 	if (s->go)
 		proc_go_scan(s->go, select->pids, select->n_pids);
 	return 0;
+}
+
+/* One that no iterator showed has ended meanwhile: its end, and packets of it, may still be in the rings. */
+static int proc_snapshot_one(struct probe *p, const struct event *ev)
+{
+	struct proc_state *s = p->state;
+	const struct proc_key key = { .start_ns = ev->start_ns, .tgid = ev->tgid };
+
+	if (!ev->ts_ns && map_find(&s->shown, &key))
+		return 0;
+	if (s->known_bytes > KNOWN_BYTES)
+		return 1;
+	return proc_snapshot_known(ev, known_record, p);
 }
 
 static int proc_control(struct probe *p, const struct sonde_rec *r)
@@ -372,6 +412,7 @@ static void proc_close(struct probe *p)
 	hooks_free(s->hooks);
 	proc_container_free(s->containers);
 	cgroup_names_close(s->cgroups);
+	map_fini(&s->shown);
 	*s = (struct proc_state){ 0 };
 }
 
@@ -425,6 +466,7 @@ const struct probe_ops proc_probe = {
 	.open = proc_open,
 	.attach = proc_attach,
 	.snapshot = proc_snapshot,
+	.snapshot_known = proc_snapshot_one,
 	.control = proc_control,
 	.tick = proc_tick,
 	.detach = proc_detach,

@@ -155,6 +155,7 @@ static int decode_image(const struct sonde_rec *rec, struct event *ev, const str
 	body->task.image_ns = r.image_ns;
 	body->exe_dev = r.exe_dev;
 	body->old_tid = r.old_tid;
+	body->task.ended = rec->type == PROC_REC_TASK && r.ended;
 	add_path(&b, &body->file, file, r.name_len, PROC_PATH_PLAIN);
 	add_path(&b, &body->task.exe, path, r.path_len, r.path_form);
 	add_args(&b, &body->task.args, args, r.args_len);

@@ -115,6 +115,8 @@ static int task_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, " thread %u", ev->tid);
 	if (b->task.maker_tgid && b->task.maker_tgid != ev->tgid)
 		buf_printf(out, " by %u", b->task.maker_tgid);
+	if (b->task.ended)
+		buf_add_str(out, " ended");
 	add_value(out, " ", ev, &b->task.exe);
 	add_value(out, ": ", ev, &b->task.args);
 	if (o->verbose) {
@@ -247,6 +249,7 @@ static const struct field task_fields[] = {
 	WHO_ROWS,
 	IMAGE_ROWS,
 	ROW(task.head.flag, "task.thread", FIELD_BOOL, "a thread; its process has an event of its own"),
+	ROW(task.ended, "task.ended", FIELD_BOOL, "the process had ended: packets of it may come later"),
 };
 const struct event_desc proc_task_desc = {
 	.type = PROC_REC_TASK, .name = "proc.task", .doc = "a process or thread that was there before the start",

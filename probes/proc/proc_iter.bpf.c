@@ -60,7 +60,7 @@ static __always_inline __u32 task_record(struct proc_exec_buf *b, struct task_st
 	b->rec.exe_dev = b->rec.old_tid = 0;
 	b->rec.name_len = b->rec.path_len = b->rec.args_len = 0;
 	b->rec.path_form = PROC_PATH_PARTS;
-	b->rec.pad = 0;
+	b->rec.ended = 0;
 	if (b->rec.hdr.tid != b->rec.hdr.tgid || task->flags & PF_KTHREAD)
 		return 0;
 	return task_exe(b, 0, task, by_loop);

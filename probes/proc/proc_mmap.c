@@ -32,7 +32,8 @@
 #include "loop/loop.h"
 #include "probes/proc/proc_wire.h"
 
-#define RING_BYTES (512u << 10)	/* about 4,000 mappings between two drains of one CPU */
+#define RING_BYTES (2u << 20)	/* about 16,000 mappings between two drains of one CPU */
+#define RING_LEAST (128u << 10)
 #define RINGS_BYTES (32u << 20)	/* more CPUs get smaller rings */
 #define RECORD_BYTES 65536	/* a perf record's size is 16 bits */
 #define FORMAT_LOST (1u << 4)	/* PERF_FORMAT_LOST of Linux 6.0; older headers lack it */
@@ -142,7 +143,7 @@ int proc_mmap_open(unsigned n_cpus, struct loop *loop, struct mmap_watch **ret, 
 	map_init(&w->counts, sizeof(uint32_t), sizeof(uint32_t));
 	w->all_most = MAX(n_cpus, 2u) * LIMIT_PER_CPU;
 	w->ring_bytes = RING_BYTES;
-	while ((uint64_t)w->ring_bytes * n_cpus > RINGS_BYTES && w->ring_bytes > RING_BYTES / 4)
+	while ((uint64_t)w->ring_bytes * n_cpus > RINGS_BYTES && w->ring_bytes > RING_LEAST)
 		w->ring_bytes /= 2;
 	w->map_bytes = (size_t)sysconf(_SC_PAGESIZE) + w->ring_bytes;
 	w->rings = calloc(n_cpus, sizeof(*w->rings));

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "event/event.h"
 #include "probes/proc/proc_wire.h"
 
 #define READ_BYTES 65536
@@ -128,4 +130,45 @@ int proc_snapshot_read(const struct bpf_program *prog, uint32_t tgid, const char
 			return err_errno(err, r, "cannot use what the iterator %s gave", bpf_program__name(prog));
 		n += r;
 	}
+}
+
+/* ---- from the state engine ---- */
+
+/* Appends a text of @proc. Returns its length. */
+static uint16_t add_text(struct proc_task_rec *r, const struct sec_proc *proc, const struct section *s,
+			 struct sec_str str, size_t most)
+{
+	size_t len;
+	const char *text = event_sec_proc_str(proc, s, str, &len);
+
+	len = MIN(len, most);
+	memcpy((char *)r + r->hdr.len, text, len);
+	r->hdr.len += (uint32_t)len;
+	return (uint16_t)len;
+}
+
+int proc_snapshot_known(const struct event *ev, snapshot_fn fn, void *ctx)
+{
+	const struct section *s = event_section(ev, SEC_PROC);
+	const struct sec_proc *proc = event_proc(ev);
+	union task_room room;
+	struct proc_task_rec *r = &room.rec;
+	const char *comm;
+	size_t len;
+
+	if (!proc)
+		return 0;
+	*r = (struct proc_task_rec){
+		.hdr = { .ts_ns = clock_boot_ns(), .type = PROC_REC_TASK, .flags = SONDE_RF_SNAPSHOT | SONDE_RF_IDENT,
+			 .tgid = ev->tgid, .tid = ev->tgid, .start_ns = ev->start_ns, .len = sizeof(*r) },
+		.id = { .image = ev->keys.image, .cgroup_id = ev->keys.cgroup_id },
+		.who = { .cgroup_id = ev->keys.cgroup_id, .ppid = proc->ppid, .uid = proc->uid, .gid = proc->gid,
+			 .ns_tgid = proc->vpid, .ns_tid = proc->vpid },
+		.path_form = PROC_PATH_PLAIN, .ended = ev->ts_ns != 0,
+	};
+	comm = event_sec_proc_str(proc, s, proc->comm, &len);
+	memcpy(r->who.comm, comm, MIN(len, sizeof(r->who.comm)));
+	r->path_len = add_text(r, proc, s, proc->exe, PROC_PATH_BYTES);
+	r->args_len = add_text(r, proc, s, proc->args, PROC_ARGS_BYTES);
+	return fn(ctx, &r->hdr, r->hdr.len);
 }

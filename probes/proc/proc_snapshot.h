@@ -10,6 +10,7 @@
 
 struct bpf_program;
 struct err;
+struct event;
 struct sonde_rec;
 
 /* @r may be changed; it is complete. A negative return ends the reading. */
@@ -22,5 +23,11 @@ typedef int (*snapshot_fn)(void *ctx, struct sonde_rec *r, size_t len);
  */
 int proc_snapshot_read(const struct bpf_program *prog, uint32_t tgid, const char *proc_dir, snapshot_fn fn, void *ctx,
 		       struct err *err);
+
+/*
+ * Passes @fn the record of a process that no iterator shows: @ev has its keys, its SEC_PROC and the time of its end
+ * (0 = not known yet). Returns the result of @fn.
+ */
+int proc_snapshot_known(const struct event *ev, snapshot_fn fn, void *ctx);
 
 #endif

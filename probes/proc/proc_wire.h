@@ -66,10 +66,10 @@ struct proc_exec_rec {
 	__u32 old_tid;		/* of the thread that called exec; not the leader's in a threaded process */
 	__u16 name_len, path_len, args_len;
 	__u8 path_form;		/* PROC_PATH_* */
-	__u8 pad;
+	__u8 ended;		/* of a task record: the process had ended by then */
 };
 
-/* A task that was there before the start: as an exec, without knowing when that was. */
+/* A task that was there before the start, or had ended shortly before: as an exec, without knowing when that was. */
 #define proc_task_rec proc_exec_rec
 
 #define proc_mmap_rec sonde_mmap_rec	/* live halves of other probes read it too */

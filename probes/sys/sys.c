@@ -304,15 +304,6 @@ static int load(const struct probe *p, struct sys_state *s, struct err *err)
 	return hooks_load(p->env, &spec, p->instance, &s->hooks, err);
 }
 
-static void report_failed(void *ctx, const struct hook_report *r)
-{
-	struct probe *p = ctx;
-	struct err err = { 0 };
-
-	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
-	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
-}
-
 _Static_assert(sizeof(struct sys_sampling_rec) == sizeof(struct sonde_sampling_rec) &&
 		       offsetof(struct sys_sampling_rec, one_in) == offsetof(struct sonde_sampling_rec, one_in) &&
 		       offsetof(struct sys_sampling_rec, budget_permille) ==
@@ -430,8 +421,8 @@ static int sys_attach(struct probe *p, struct err *err)
 	set_clock(s);
 	n = hooks_attach(s->hooks, -1);
 	sys_trace_attach(s->trace);
-	hooks_report(s->hooks, true, report_failed, p);
-	sys_trace_report(s->trace, true, report_failed, p);
+	hooks_report(s->hooks, true, hooks_report_failed, p);
+	sys_trace_report(s->trace, true, hooks_report_failed, p);
 	if (n > 0 && s->reports && sys_stats_start(s->reports) < 0)
 		return err_set(err, -ENOMEM, "cannot report sums at intervals");
 	if (n > 0 && s->budget && budget_start(s->budget, p, 1) < 0)

@@ -206,7 +206,7 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 		text = call ? sys_class_names[call->class] : NULL;
 		break;
 	case GET_ERROR:
-		text = sys_failed(b->ret) ? xlat_name(&sys_table_xlat_named("errno")->x, (uint64_t)-b->ret) : NULL;
+		text = sys_failed(b->ret) ? xlat_name(&sys_xlat_errno->x, (uint64_t)-b->ret) : NULL;
 		break;
 	case GET_TYPE: text = sys_map_scap_name(call); break;
 	case GET_ENTERED:

@@ -16,7 +16,7 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "event/params.h"
-#include "probes/sys/sys_event.h"
+#include "probes/sys/sys_body.h"
 #include "probes/sys/sys_map.h"
 #include "scap/schema.h"
 

@@ -136,6 +136,7 @@ struct sys_call {
 };
 
 extern const struct sys_xlat sys_xlats[];
+extern const struct sys_xlat *const sys_xlat_errno;
 extern const unsigned sys_n_xlats;
 extern const struct sys_struct sys_structs[];
 extern const unsigned sys_n_structs;

@@ -14,10 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/access/agent_limits.h"
+#include "agent/agent_sub.h"
 #include "agent/metrics/agent_http.h"
 #include "agent/agent_conn.h"
 #include "agent/agent_send.h"
 #include "agent/agent_state.h"
+#include "agent/metrics/agent_metrics.h"
+#include "agent/record/agent_record.h"
 #include "pipeline/cilium_listener.h"
 #include "agent/vmsplice_sender.h"
 #include "base/cleanup.h"
@@ -71,7 +75,7 @@ static void on_record(void *ctx, const struct sonde_rec *r, _unused_ int error)
 	struct agent *a = ctx;
 
 	if (a->lag.due && !(r->flags & SONDE_RF_SNAPSHOT))
-		agent_metrics_measure_lag(&a->lag, r);
+		agent_measure_lag(&a->lag, r);
 	shared_subscription_record(&a->subscriptions, r);
 	if (agent_inst_in_snapshot(&a->insts) && a->insts.snapshot_for)
 		agent_sub_snapshot(a->insts.snapshot_for, r);
@@ -273,11 +277,12 @@ static void set_servers(struct agent *a)
 
 	snprintf(a->hubble_path, sizeof(a->hubble_path), "%s/" AGENT_HUBBLE_SOCKET, c->dir ? c->dir : AGENT_DIR);
 	a->page = (struct agent_server){
-		.agent = a, .connect = connect_server, .name = "page", .title = "the page", .addresses = { c->ui },
-		.shown = c->ui_address, .keeper_fd = c->ui_fd,
+		.agent = a, .loop = a->loop, .connect = connect_server, .name = "page", .title = "the page",
+		.addresses = { c->ui }, .shown = c->ui_address, .keeper_fd = c->ui_fd,
 	};
 	a->hubble = (struct agent_server){
-		.agent = a, .connect = connect_server, .name = "hubble", .title = "the server of Hubble's clients",
+		.agent = a, .loop = a->loop, .connect = connect_server, .name = "hubble",
+		.title = "the server of Hubble's clients",
 		.addresses = { c->hubble ? a->hubble_path : NULL, c->hubble_listen }, .shown = c->hubble_shown,
 		.keeper_fd = c->hubble_fd,
 	};
@@ -290,6 +295,7 @@ static void connect_parts(struct agent *a)
 {
 	a->insts.pipeline = a->content.pipeline = a->pipeline;
 	a->insts.rights = &a->rights;
+	a->insts.may_use = agent_limits_instance;
 	a->content.allow = a->conf.allow_content;
 	a->subscriptions.broadcast = a->broadcast;
 	a->subscriptions.insts = a->captures.insts = a->cilium.insts = a->measure.insts = &a->insts;
@@ -432,9 +438,9 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (r >= 0)
 		r = open_metrics(a, err);
 	if (r >= 0)
-		r = agent_server_open(&a->page, err);
+		r = agent_server_open(&a->page, a->gid, err);
 	if (r >= 0)
-		r = agent_server_open(&a->hubble, err);
+		r = agent_server_open(&a->hubble, a->gid, err);
 	if (r >= 0)
 		r = open_cilium(a, err);
 	if (r >= 0)

@@ -14,9 +14,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/access/agent_limits.h"
 #include "agent/agent_send.h"
 #include "agent/agent_state.h"
+#include "agent/agent_sub.h"
 #include "agent/agent_verbs.h"
+#include "agent/record/agent_record.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_conn.h"
 #include "agent/access/agent_rights.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -74,9 +73,9 @@ static int parse_conf(struct agent_insts *all, struct inst *in, const struct age
 	if (r >= 0 && words.len)
 		r = err_set(err, -EINVAL, "probe %s: unknown option %s", ops->name, words.items[0]);
 	if (r >= 0)
-		agent_limits_measure(sets, n, all->n_cpus, &in->use);
-	if (r >= 0)
-		r = agent_limits_instance(by, &in->use, err);
+		agent_use_measure(sets, n, all->n_cpus, &in->use);
+	if (r >= 0 && by)
+		r = all->may_use(by, &in->use, 0, err);
 	if (r >= 0 && ops->conf_init)
 		r = init_conf(all, in, err);
 	opt_strv_fini(&words);
@@ -256,7 +255,7 @@ static bool widen(struct probe_request *w)
 
 static unsigned free_places(const struct agent_insts *all, const struct agent_request *q)
 {
-	bool control = !q->by || q->by->rights & PROTO_RIGHT_CONTROL;
+	bool control = !q->by || q->control;
 	unsigned n = 0, kept = control ? 0 : CONTROL_INSTANCES;
 
 	for (size_t i = 1; i < SONDE_INSTANCES; i++)	/* instance 0 is proc */
@@ -267,7 +266,7 @@ static unsigned free_places(const struct agent_insts *all, const struct agent_re
 static int inst_share(struct agent_insts *all, const struct agent_conn *by, uint16_t k, uint16_t *ret,
 		      struct err *err)
 {
-	int r = by && by->sub.mask & 1u << k ? 0 : agent_limits_instance(by, &all->of[k]->use, err);
+	int r = by ? all->may_use(by, &all->of[k]->use, k, err) : 0;
 
 	if (r < 0)
 		return r;

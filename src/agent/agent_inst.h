@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/access/agent_limits.h"
+#include "agent/access/agent_use.h"
 #include "agent/agent_request.h"
 #include "base/buf.h"
 #include "probe/env.h"
@@ -42,9 +42,13 @@ struct inst {
 	unsigned n_decode; /* users that need its events decoded here */
 };
 
+#define CONTROL_INSTANCES 1u	/* reserved for control */
+
 struct agent_insts {
 	struct pipeline *pipeline;	   /* borrowed */
 	const struct agent_rights *rights; /* borrowed */
+	/* May the client use one more instance, or share number @shared (0 = none)? -EDQUOT with a message. */
+	int (*may_use)(const struct agent_conn *by, const struct inst_use *use, uint16_t shared, struct err *err);
 	struct cilium_listener *listener;  /* notified of starts and ends; borrowed; NULL = none */
 	unsigned n_cpus;		   /* possible CPUs */
 	struct inst *of[SONDE_INSTANCES];  /* NULL = free; [0] stays NULL */

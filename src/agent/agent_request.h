@@ -30,6 +30,7 @@ struct agent_request {
 	const char *where, *fields; /* NULL = not set */
 	bool exclude_self;
 	const struct agent_conn *by; /* client whose limits apply; NULL = the agent itself */
+	bool control;		     /* it has the rights of control */
 	size_t bytes;		     /* payload size */
 };
 

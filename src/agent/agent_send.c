@@ -6,7 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "agent/agent_conn.h"
 #include "agent/access/agent_content.h"
 #include "agent/agent_state.h"
 #include "agent/vmsplice_sender.h"

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/agent_state.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -127,11 +126,10 @@ void agent_server_init(struct agent_server *s)
 
 static int watch(struct agent_server *s)
 {
-	struct loop *loop = s->agent->loop;
-	int r = loop_add_io(loop, s->keeper_fd, EPOLLIN, on_report, s, &s->io);
+	int r = loop_add_io(s->loop, s->keeper_fd, EPOLLIN, on_report, s, &s->io);
 
 	if (r >= 0)
-		r = loop_add_timer(loop, 0, 0, on_timer, s, &s->timer);
+		r = loop_add_timer(s->loop, 0, 0, on_timer, s, &s->timer);
 	if (r < 0)
 		return r;
 	loop_set_plain(s->io);
@@ -141,7 +139,7 @@ static int watch(struct agent_server *s)
 	return 0;
 }
 
-int agent_server_open(struct agent_server *s, struct err *err)
+int agent_server_open(struct agent_server *s, gid_t gid, struct err *err)
 {
 	int r;
 
@@ -150,7 +148,7 @@ int agent_server_open(struct agent_server *s, struct err *err)
 	for (size_t i = 0; i < AGENT_SERVER_SOCKETS; i++) {
 		if (!s->addresses[i])
 			continue;
-		s->listen_fds[i] = http_listen_open(s->addresses[i], s->agent->gid, err);
+		s->listen_fds[i] = http_listen_open(s->addresses[i], gid, err);
 		if (s->listen_fds[i] < 0)
 			return s->listen_fds[i];
 	}

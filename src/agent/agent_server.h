@@ -11,10 +11,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct agent;
 struct buf;
 struct err;
+struct loop;
 struct loop_source;
 
 #define AGENT_SERVER_SOCKETS 2u	/* that one may listen at */
@@ -32,7 +34,8 @@ struct agent_server_report {
 };
 
 struct agent_server {
-	struct agent *agent;		/* borrowed, as all strings; set by the agent, as the next */
+	struct agent *agent;		/* borrowed, as all strings and the loop; set by the agent, as the next */
+	struct loop *loop;
 	int (*connect)(struct agent *a);	/* the server's end of a new connection, or -errno */
 	const char *name, *title;	/* "page", "the page" */
 	const char *addresses[AGENT_SERVER_SOCKETS];	/* http_listen_check(); NULL = none */
@@ -50,7 +53,7 @@ struct agent_server {
 
 void agent_server_init(struct agent_server *s);
 /* Listens at its addresses, if it has some. Before the agent gives up its rights. 0 or -errno with a sentence. */
-int agent_server_open(struct agent_server *s, struct err *err);
+int agent_server_open(struct agent_server *s, gid_t gid, struct err *err);
 void agent_server_start(struct agent_server *s);
 void agent_server_stop(struct agent_server *s);		/* no more starts */
 void agent_server_close(struct agent_server *s);	/* removes unix sockets; the caller ends the keeper */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent_conn.h"
+#include "agent/access/agent_limits.h"
 #include "agent/agent_inst.h"
 #include "agent/agent_request.h"
 #include "agent/agent_send.h"
@@ -26,6 +26,7 @@
 #include "ipc/proto.h"
 #include "ipc/session.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/pipeline_path.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 
@@ -150,7 +151,7 @@ static int activate(struct agent_conn *c, const struct agent_request *q, struct 
 	if (r >= 0 && q->fields)
 		return 0;	/* it decodes nothing */
 	if (r >= 0)
-		r = pipeline_tell_state(c->a->pipeline, send_record, c);
+		r = pipeline_path_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
 		return err_errno(err, r, "cannot start the stream");
 	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);
@@ -172,6 +173,7 @@ int agent_sub_begin(struct agent_conn *c, const struct proto_frame *f, struct er
 		return r;
 	c->sub = (struct agent_sub){ 0 };
 	q.by = c;
+	q.control = c->rights & PROTO_RIGHT_CONTROL;
 	r = agent_limits_subscription(c, q.bytes, err);
 	if (r >= 0 && !q.probes.len)
 		r = err_set(err, -EINVAL, "a subscription needs at least one probe");
@@ -281,7 +283,7 @@ int agent_sub_part(struct agent_conn *c, struct err *err)
 		r = agent_send_record(c, &l.hdr);
 	}
 	if (r >= 0)
-		r = pipeline_tell_state(c->a->pipeline, send_record, c);
+		r = pipeline_path_tell_state(c->a->pipeline, send_record, c);
 	if (r < 0)
 		return err_errno(err, r, "cannot begin a part");
 	return agent_inst_snapshot(&c->a->insts, c->sub.mask, c, err);

@@ -3,26 +3,12 @@
 #ifndef AGENT_AGENT_SUB_H
 #define AGENT_AGENT_SUB_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-#include "agent/shared_subscription.h"
-#include "sonde/wire.h"
 
 struct agent_conn;
 struct err;
 struct proto_frame;
-
-struct agent_sub {
-	bool on;
-	uint32_t mask;				     /* 1u << instance; bit 0 (proc) once it is on */
-	struct shared_subscription *shared;	     /* NULL until the instances run */
-	struct shared_count base[SONDE_INSTANCES];   /* counts of @shared when this client joined */
-	struct sonde_ledger ledger[SONDE_INSTANCES]; /* the kernel's at that time */
-	uint64_t lost[SONDE_INSTANCES];		     /* records lost in the client's queue */
-	pid_t excluded;				     /* the client's own process; 0 = none */
-};
+struct sonde_rec;
 
 /* Starts the stream: READY, state and snapshots are queued. 0 or -errno with a message; then nothing is left of it.
  */

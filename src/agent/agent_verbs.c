@@ -10,8 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent_conn.h"
+#include "agent/agent_request.h"
 #include "agent/agent_state.h"
+#include "agent/agent_sub.h"
+#include "agent/metrics/agent_metrics.h"
+#include "agent/record/agent_record.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -135,8 +138,8 @@ static int write_status(const struct call *call, struct err *err)
 		   "unread, %" PRIu64 ".%03" PRIu64 " ms behind\n",
 		   st.records, st.bytes, st.batches,
 		   ring_reader_fill_pct(probe_env_reader(pipeline_env(a->pipeline))),
-		   (uint64_t)(agent_metrics_lag_ns(&a->lag) / NS_PER_MS),
-		   (uint64_t)(agent_metrics_lag_ns(&a->lag) % NS_PER_MS / 1000));
+		   (uint64_t)(agent_measure_lag_ns(&a->lag) / NS_PER_MS),
+		   (uint64_t)(agent_measure_lag_ns(&a->lag) % NS_PER_MS / 1000));
 	agent_hold_report(loop_longest(a->loop), call->out);
 	agent_inst_refresh(&a->insts);
 	agent_inst_costs(&a->insts, costs);

@@ -13,6 +13,7 @@
 #include "clickhouse/clickhouse_block.h"
 #include "clickhouse/clickhouse_target.h"
 #include "http_client/http_client_child.h"
+#include "http_client/http_exchange.h"
 
 #define REPLY_MAX 1024u
 #define PAUSE_MS 200 /* before a request that has to find out */

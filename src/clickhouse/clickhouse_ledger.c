@@ -24,7 +24,7 @@ size_t clickhouse_ledger_index(const struct clickhouse_ledger *l, uint64_t run, 
 	return i;
 }
 
-struct clickhouse_sender_count *clickhouse_ledger_of(struct clickhouse_ledger *l, uint64_t run, const char *table)
+struct clickhouse_ledger_count *clickhouse_ledger_of(struct clickhouse_ledger *l, uint64_t run, const char *table)
 {
 	const size_t i = clickhouse_ledger_index(l, run, table);
 	struct clickhouse_ledger_entry *e;
@@ -39,11 +39,11 @@ struct clickhouse_sender_count *clickhouse_ledger_of(struct clickhouse_ledger *l
 	return &e->count;
 }
 
-void clickhouse_ledger_sum(const struct clickhouse_ledger *l, struct clickhouse_sender_count *ret)
+void clickhouse_ledger_sum(const struct clickhouse_ledger *l, struct clickhouse_ledger_count *ret)
 {
-	*ret = (struct clickhouse_sender_count){ 0 };
+	*ret = (struct clickhouse_ledger_count){ 0 };
 	for (size_t i = 0; i < l->entries.len; i++) {
-		const struct clickhouse_sender_count *c = &l->entries.items[i].count;
+		const struct clickhouse_ledger_count *c = &l->entries.items[i].count;
 
 		ret->made += c->made;
 		ret->delivered += c->delivered;
@@ -59,7 +59,7 @@ void clickhouse_ledger_sum(const struct clickhouse_ledger *l, struct clickhouse_
 static void put_row(struct clickhouse_row_put *p, const struct clickhouse_row *row,
 		    const struct clickhouse_ledger_entry *e, bool final)
 {
-	const struct clickhouse_sender_count *c = &e->count;
+	const struct clickhouse_ledger_count *c = &e->count;
 	const uint64_t numbers[] = { c->made,	      c->delivered,	 c->lost_queue, c->lost_spool,
 				     c->lost_refused, c->lost_unreached, c->spooled,	final };
 

@@ -43,6 +43,7 @@ struct queued {
 	int64_t made_ns;	/* wall clock */
 	uint32_t n_rows, entry; /* of the ledger; no rows: not read yet */
 	bool sent, again;
+	bool ledger; /* it has rows of the table `ledger` */
 };
 
 struct clickhouse_sender {
@@ -57,6 +58,7 @@ struct clickhouse_sender {
 	uint64_t next_id, next_number, memory_bytes, spool_bytes;
 	struct clickhouse_ledger ledger;
 	uint64_t ledger_seq, ledger_ns; /* of the next row; when the last was written */
+	uint64_t ledger_id, ledger_first; /* its latest block, and that one's first row */
 	uint64_t run;			/* of the blocks of this process, 0 = none yet */
 	char host[256];
 	uint64_t pause_ns;    /* boot time until which nothing is sent */
@@ -82,6 +84,7 @@ static void count_by(struct clickhouse_sender *s, struct queued *q, const struct
 	if (!clickhouse_ledger_of(&s->ledger, b->head.run, b->table))
 		return;
 	q->n_rows = b->head.n_rows;
+	q->ledger = !strcmp(b->table, "ledger");
 	q->entry = (uint32_t)clickhouse_ledger_index(&s->ledger, b->head.run, b->table);
 }
 
@@ -132,13 +135,119 @@ static void forget(struct clickhouse_sender *s, struct queued *q)
 	memmove(q, q + 1, (s->queue.len - i) * sizeof(*q));
 }
 
-#define COUNT(member) offsetof(struct clickhouse_sender_count, member)
+#define COUNT(member) offsetof(struct clickhouse_ledger_count, member)
 
-static void end_block(struct clickhouse_sender *s, struct queued *q, size_t off)
+/* ---- in the spool or in memory ---- */
+
+static bool to_spool(struct clickhouse_sender *s, struct queued *q, const void *block)
 {
-	count(s, q, off);
-	forget(s, q);
+	if (!s->spool || clickhouse_spool_put(s->spool, q->number, block, q->bytes, s->away) < 0)
+		return false;
+	q->spool = s->spool;
+	s->spool_bytes += q->bytes;
+	return true;
 }
+
+static bool to_memory(struct clickhouse_sender *s, struct queued *q, const void *block)
+{
+	q->data = malloc(q->bytes);
+	if (!q->data)
+		return false;
+	memcpy(q->data, block, q->bytes);
+	s->memory_bytes += q->bytes;
+	return true;
+}
+
+/* The queue has room for it. */
+static void enqueue(struct clickhouse_sender *s, const struct queued *q, size_t at)
+{
+	struct queued *to = s->queue.items + at;
+
+	memmove(to + 1, to, (s->queue.len - at) * sizeof(*to));
+	*to = *q;
+	s->queue.len++;
+	s->next_id++;
+	s->next_number++;
+}
+
+/* ---- the ledger: a loss is said before rows behind it can be seen, also by a run that is killed ---- */
+
+/* Its latest block, if no server can have seen that one. */
+static struct queued *unseen_ledger(struct clickhouse_sender *s)
+{
+	struct queued *q = s->ledger_id ? find(s, s->ledger_id) : NULL;
+
+	return q && !q->sent && !q->again ? q : NULL;
+}
+
+/* In the place of @old: the same rows with later counts. */
+static bool replace_ledger(struct clickhouse_sender *s, struct queued *old, struct queued *q, const void *block)
+{
+	q->id = old->id;
+	q->number = old->number;
+	if (!to_spool(s, q, block) && (old->spool || !to_memory(s, q, block)))
+		return false;
+	if (old->spool)
+		s->spool_bytes -= MIN(s->spool_bytes, (uint64_t)old->bytes);
+	else
+		s->memory_bytes -= old->bytes;
+	free(old->data);
+	*old = *q;
+	return true;
+}
+
+/* Blocks in memory are seen in their order: it goes first. */
+static bool add_ledger(struct clickhouse_sender *s, struct queued *q, const void *block)
+{
+	size_t at = 0;
+
+	q->id = s->next_id;
+	q->number = s->next_number;
+	if (vec_grow(&s->queue) < 0 || (!to_spool(s, q, block) && !to_memory(s, q, block)))
+		return false;
+	while (at < s->queue.len && (q->spool || s->queue.items[at].sent))
+		at++;
+	enqueue(s, q, at);
+	s->ledger_id = q->id;
+	return true;
+}
+
+static void write_ledger(struct clickhouse_sender *s, bool final)
+{
+	_cleanup_(buf_fini) struct buf block = { 0 };
+	struct queued *old = unseen_ledger(s), q = { 0 };
+	const uint64_t now_ns = (uint64_t)clock_boot_offset_ns() + clock_boot_ns();
+	const uint32_t n_old = old ? old->n_rows : 0;
+	const uint64_t first = old ? s->ledger_first : s->ledger_seq;
+	uint64_t seq = first;
+	struct clickhouse_block b;
+
+	s->ledger_ns = clock_boot_ns();
+	if (!s->run || clickhouse_ledger_block(&s->ledger, s->host, s->run, now_ns, final, &seq, &block) < 0 ||
+	    !block.len || clickhouse_block_look(block.data, block.len, &b) < 0)
+		return;
+	q.bytes = block.len;
+	q.made_ns = (int64_t)now_ns;
+	count_by(s, &q, &b);
+	if (!(old ? replace_ledger(s, old, &q, block.data) : add_ledger(s, &q, block.data)))
+		return;
+	s->ledger_first = first;
+	s->ledger_seq = seq;
+	s->ledger.entries.items[q.entry].count.made += q.n_rows - n_old;
+}
+
+/* A kill between the two steps leaves a block that is said to be lost, and none that is lost and not said. */
+static void lose(struct clickhouse_sender *s, struct queued *q, size_t off)
+{
+	const uint64_t id = q->id;
+
+	count(s, q, off);
+	if (!s->wait && !q->ledger)
+		write_ledger(s, false);
+	forget(s, find(s, id));
+}
+
+/* ---- answers ---- */
 
 static void on_answered(void *ctx, enum http_client_outcome outcome, const char *why)
 {
@@ -157,9 +266,10 @@ static void on_answered(void *ctx, enum http_client_outcome outcome, const char 
 		s->away = false;
 	}
 	if (outcome == POST_DELIVERED) {
-		end_block(s, q, COUNT(delivered));
+		count(s, q, COUNT(delivered));
+		forget(s, q);
 	} else if (outcome == POST_REFUSED) {
-		end_block(s, q, COUNT(lost_refused));
+		lose(s, q, COUNT(lost_refused));
 	} else {
 		q->sent = false;
 		q->again = s->away = true;
@@ -167,10 +277,13 @@ static void on_answered(void *ctx, enum http_client_outcome outcome, const char 
 	}
 }
 
+/* Other blocks find out whether the server is back: one of the ledger that it has not seen can still be replaced. */
 static struct queued *first_unsent(struct clickhouse_sender *s)
 {
+	const struct queued *later = s->away && s->queue.len > 1 ? unseen_ledger(s) : NULL;
+
 	for (size_t i = 0; i < s->queue.len; i++)
-		if (!s->queue.items[i].sent)
+		if (!s->queue.items[i].sent && &s->queue.items[i] != later)
 			return &s->queue.items[i];
 	return NULL;
 }
@@ -182,7 +295,7 @@ static void send_one(struct clickhouse_sender *s, struct queued *q)
 
 	if (!data) {
 		snprintf(s->why, sizeof(s->why), "damaged block in the spool");
-		end_block(s, q, COUNT(lost_refused));
+		lose(s, q, COUNT(lost_refused));
 		return;
 	}
 	if (q->again)
@@ -204,15 +317,31 @@ static void send_all(struct clickhouse_sender *s)
 
 /* ---- limits ---- */
 
+/* The next block to give up; those of the ledger stay. */
+static struct queued *oldest(struct clickhouse_sender *s, bool spooled)
+{
+	for (size_t i = 0; i < s->queue.len; i++) {
+		struct queued *q = &s->queue.items[i];
+
+		if (q->sent || !q->spool == spooled)
+			continue;
+		if (!q->n_rows)
+			load(s, q, &s->scratch);
+		if (!q->ledger)
+			return q;
+	}
+	return NULL;
+}
+
 static void limit_spool(struct clickhouse_sender *s)
 {
 	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
 	struct queued *q;
 
-	while ((q = first_unsent(s)) && q->spool &&
+	while ((q = oldest(s, true)) &&
 	       (s->spool_bytes > s->target.spool_bytes ||
 		now_ns - q->made_ns > (int64_t)MIN(s->target.spool_age_ns, (uint64_t)INT64_MAX)))
-		end_block(s, q, COUNT(lost_spool));
+		lose(s, q, COUNT(lost_spool));
 }
 
 /* A replay waits for room; 0 once there is some, -ETIMEDOUT if the server makes no progress. */
@@ -234,42 +363,32 @@ static bool make_room(struct clickhouse_sender *s, size_t len)
 
 	if (s->wait)
 		return wait_for_room(s, len) == 0;
-	while (s->memory_bytes + len > CLICKHOUSE_SENDER_QUEUE_BYTES && (q = first_unsent(s)) && !q->spool)
-		end_block(s, q, COUNT(lost_queue));
+	while (s->memory_bytes + len > CLICKHOUSE_SENDER_QUEUE_BYTES && (q = oldest(s, false)))
+		lose(s, q, COUNT(lost_queue));
 	return s->memory_bytes + len <= CLICKHOUSE_SENDER_QUEUE_BYTES || !s->queue.len;
 }
 
 /* Into the spool, else into memory. False: neither has room. */
 static bool keep(struct clickhouse_sender *s, const void *block, size_t len, const struct clickhouse_block *b)
 {
-	struct queued q = { .id = s->next_id, .number = s->next_number, .bytes = len };
+	struct queued q = { .number = s->next_number, .bytes = len };
 
 	count_by(s, &q, b);
 	q.made_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
 	if (vec_grow(&s->queue) < 0)
 		return false;
-	if (s->spool && clickhouse_spool_put(s->spool, q.number, block, len, s->away) == 0) {
-		q.spool = s->spool;
-		s->spool_bytes += len;
-	} else {
-		q.data = make_room(s, len) ? malloc(len) : NULL;
-		if (!q.data || vec_grow(&s->queue) < 0) {
-			free(q.data);
-			return false;
-		}
-		memcpy(q.data, block, len);
-		s->memory_bytes += len;
-	}
-	s->next_id++;
-	s->next_number++;
-	s->queue.items[s->queue.len++] = q;
+	if (!to_spool(s, &q, block) && !(make_room(s, len) && vec_grow(&s->queue) >= 0 && to_memory(s, &q, block)))
+		return false;
+	q.id = s->next_id;
+	q.number = s->next_number;
+	enqueue(s, &q, s->queue.len);
 	return true;
 }
 
 /* Counts the rows, and keeps the block or counts them as lost. */
 static void take_block(struct clickhouse_sender *s, const void *block, size_t len, const struct clickhouse_block *b)
 {
-	struct clickhouse_sender_count *c = clickhouse_ledger_of(&s->ledger, b->head.run, b->table);
+	struct clickhouse_ledger_count *c = clickhouse_ledger_of(&s->ledger, b->head.run, b->table);
 
 	if (c)
 		c->made += b->head.n_rows;
@@ -278,6 +397,8 @@ static void take_block(struct clickhouse_sender *s, const void *block, size_t le
 	c = clickhouse_ledger_of(&s->ledger, b->head.run, b->table);
 	if (c)
 		c->lost_queue += b->head.n_rows;
+	if (!s->wait)
+		write_ledger(s, false);
 }
 
 void clickhouse_sender_put(struct clickhouse_sender *s, const void *block, size_t len)
@@ -290,27 +411,14 @@ void clickhouse_sender_put(struct clickhouse_sender *s, const void *block, size_
 		s->run = b.head.run;
 		snprintf(s->host, sizeof(s->host), "%s", b.host);
 		s->progress_ns = clock_boot_ns();
+		write_ledger(s, false); /* of earlier runs */
 	}
 	take_block(s, block, len, &b);
 	limit_spool(s);
 	clickhouse_sender_pump(s);
 }
 
-/* ---- the ledger ---- */
-
-static void write_ledger(struct clickhouse_sender *s, bool final)
-{
-	_cleanup_(buf_fini) struct buf block = { 0 };
-	struct clickhouse_block b;
-	const uint64_t now_ns = (uint64_t)clock_boot_offset_ns() + clock_boot_ns();
-
-	s->ledger_ns = clock_boot_ns();
-	if (!s->run ||
-	    clickhouse_ledger_block(&s->ledger, s->host, s->run, now_ns, final, &s->ledger_seq, &block) < 0)
-		return;
-	if (block.len && clickhouse_block_look(block.data, block.len, &b) == 0)
-		take_block(s, block.data, block.len, &b);
-}
+/* ---- turns ---- */
 
 void clickhouse_sender_pump(struct clickhouse_sender *s)
 {
@@ -320,7 +428,7 @@ void clickhouse_sender_pump(struct clickhouse_sender *s)
 	send_all(s);
 }
 
-void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_sender_count *ret)
+void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_ledger_count *ret)
 {
 	clickhouse_ledger_sum(&s->ledger, ret);
 }
@@ -518,7 +626,7 @@ static void count_rest(struct clickhouse_sender *s)
 
 static int report(const struct clickhouse_sender *s, struct err *err)
 {
-	struct clickhouse_sender_count c;
+	struct clickhouse_ledger_count c;
 	uint64_t lost;
 
 	clickhouse_sender_count(s, &c);

@@ -11,8 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clickhouse/clickhouse_target.h"
-
+struct clickhouse_ledger_count;
 struct clickhouse_sender;
 struct err;
 
@@ -27,16 +26,6 @@ struct clickhouse_sender_opts {
 	/* Gets a sentence for the user: the server is away at the start; the process that sends ended. NULL = not. */
 	void (*news)(void *ctx, const char *sentence);
 	void *news_ctx;
-};
-
-/* In rows: made = delivered + lost_* + spooled + those that are queued. */
-struct clickhouse_sender_count {
-	uint64_t made, delivered;
-	uint64_t lost_queue;	 /* no room in memory or on the disk */
-	uint64_t lost_spool;	 /* over the spool's size or age */
-	uint64_t lost_refused;	 /* by the server, or damaged */
-	uint64_t lost_unreached; /* at the end of a run without a spool */
-	uint64_t spooled;	 /* at the end: left for the next run */
 };
 
 /*
@@ -60,6 +49,6 @@ void clickhouse_sender_pump(struct clickhouse_sender *s);
 int clickhouse_sender_close(struct clickhouse_sender *s, struct err *err);
 void clickhouse_sender_free(struct clickhouse_sender *s); /* without waiting; NULL is fine; the spool stays */
 
-void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_sender_count *ret);
+void clickhouse_sender_count(const struct clickhouse_sender *s, struct clickhouse_ledger_count *ret);
 
 #endif

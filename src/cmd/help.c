@@ -19,7 +19,7 @@
 #include "loop/loop.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon/agent_rows.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "probes/sys/sys_table.h"
 #include "sonde/wire.h"

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 
 /* @verb NULL: the first row of the tool. */
 static const struct dialect *find(const char *tool, const char *verb)

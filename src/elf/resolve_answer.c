@@ -218,7 +218,7 @@ int resolve_answer_parse(const struct resolve_request *q, const void *data, size
 	return r;
 }
 
-const struct resolve_addr *resolve_better(const struct resolve_addr *a, const struct resolve_addr *b)
+const struct resolve_addr *resolve_answer_better(const struct resolve_addr *a, const struct resolve_addr *b)
 {
 	if (a->quality != b->quality)
 		return a->quality > b->quality ? a : b;

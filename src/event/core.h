@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "event/event.h"
+#include "event/names.h"
 #include "sonde/wire.h"
 
 extern const struct xlat lost_cause_xlat;	/* SONDE_LOST_*: ring_full, recursion, ... */
 extern const struct xlat ip_proto_xlat;		/* IPPROTO_*: tcp, udp, ... */
-extern const struct xlat direction_xlat;	/* direction of a packet at its interface: unknown, in, out */
 
 extern const struct event_desc *const core_descs[];	/* NULL-terminated */
 extern const struct event_desc core_lost_desc;		/* published by modules that drop events: bus, pipeline */
@@ -50,19 +50,6 @@ struct core_name {
 	uint64_t key;
 	uint32_t space;		/* SONDE_NAME_* */
 	uint32_t pad;
-};
-
-/* packet (EVENT_DATA): a packet of a capture file in SEC_PACKET, its comments in SEC_TEXT. */
-struct core_packet {
-	uint32_t len;		/* bytes on the wire */
-	uint32_t iface;
-	uint8_t direction, pad[7];
-};
-
-/* sonde.host (EVENT_STATE) */
-struct core_host {
-	uint32_t n_cpus, page_size;
-	char release[64], machine[32], hostname[64];
 };
 
 #endif

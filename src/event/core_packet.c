@@ -12,8 +12,8 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "event/core.h"
 #include "event/decode.h"
+#include "event/event.h"
 #include "packet/packet.h"
 
 static const struct field packet_fields[] = {

@@ -5,10 +5,19 @@
 #ifndef EVENT_CORE_PACKET_H
 #define EVENT_CORE_PACKET_H
 
+#include <stdint.h>
+
 struct emitter;
 struct event;
 struct event_desc;
 struct sonde_rec;
+
+/* packet (EVENT_DATA): a packet of a capture file in SEC_PACKET, its comments in SEC_TEXT. */
+struct core_packet {
+	uint32_t len;		/* bytes on the wire */
+	uint32_t iface;
+	uint8_t direction, pad[7];
+};
 
 extern const struct event_desc core_packet_desc;
 

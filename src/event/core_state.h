@@ -8,10 +8,8 @@
 
 #include <stdint.h>
 
-#include "event/core.h"
+#include "event/names.h"
 #include "event/redact/redact.h"
-
-struct names;
 
 struct core_state {
 	struct names *names;		/* owned; created by the decode set */

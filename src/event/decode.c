@@ -392,3 +392,59 @@ int decode_ahead(struct decode_set *d, const void *rec, size_t len,
 	arena_reset(&d->scratch);
 	return ret;
 }
+
+/* ---- for decoders ---- */
+
+/* Assigns members: a compound literal is built aside and copied. */
+static void keys_from_ident(struct event_keys *k, const struct sonde_ident *id)
+{
+	k->cgroup_id = id->cgroup_id;
+	k->cookie = id->sock;
+	k->goid = id->goid;
+	k->netns = id->netns;
+	k->image = id->image;
+	k->call = id->call;
+	k->file = id->file;
+	k->seq = id->seq;
+	k->seq_len = id->seq_len;
+	k->owner_how = id->owner_how;
+	k->file_how = id->file_how;
+	k->call_how = id->call_how;
+	k->ident_flags = id->flags;
+}
+
+/* Assigns member by member: clearing sec[], which is empty, would cost more than everything else. */
+void event_decode_from_rec(struct event *ev, const struct event_desc *desc, const struct sonde_rec *r)
+{
+	const struct sonde_ident *ident = decode_ident(r);
+
+	ev->desc = desc;
+	ev->ts_ns = r->ts_ns;
+	ev->seq = 0;
+	ev->start_ns = r->start_ns;
+	ev->tgid = r->tgid;
+	ev->tid = r->tid;
+	ev->cpu = r->cpu;
+	ev->instance = r->instance;
+	ev->flags = r->flags & (uint16_t)~SONDE_RF_IDENT;
+	ev->hide = HIDE_NOTHING;
+	ev->n_sec = 0;
+	ev->body_len = desc->body_size;
+	ev->body = NULL;
+	memset(&ev->keys, 0, sizeof(ev->keys));
+	if (ident)
+		keys_from_ident(&ev->keys, ident);
+	ev->names = NULL;
+	ev->view = NULL;
+	ev->clock_offset_ns = 0;
+	ev->scratch = NULL;
+}
+
+void *event_decode_new_body(struct event *ev, const struct emitter *em)
+{
+	void *body = arena_alloc(em->scratch, ev->desc->body_size);
+
+	ev->body = body;
+	ev->body_len = ev->desc->body_size;
+	return body;
+}

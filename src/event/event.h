@@ -108,7 +108,9 @@ struct sec_task {
 	uint64_t image_ns, maker_start_ns;
 	uint32_t ppid, uid, gid;
 	uint32_t vpid;		/* tgid in its own pid namespace; 0 = unknown */
-	uint32_t maker_tgid, pad;
+	uint32_t maker_tgid;
+	bool ended;		/* of SEC_STATE_TASK: it had ended by then */
+	uint8_t pad[3];
 	struct sec_str exe, args;
 	char comm[16];
 };
@@ -267,20 +269,9 @@ void event_who(const struct event *ev, uint32_t id, struct buf *out);
 
 /* ---- event types ---- */
 
-struct xlat_val { uint64_t val; const char *name; };
-struct xlat {
-	const char *name;
-	const struct xlat_val *vals;
-	uint32_t n;
-	bool is_flags;		/* bits that combine, joined by "|" */
-};
-
+extern const struct xlat direction_xlat;	/* direction of a packet at its interface: unknown, in, out */
 extern const struct xlat ident_how_xlat;    /* SONDE_HOW_* */
 extern const struct xlat ident_stream_xlat; /* SONDE_ID_F_TX, SONDE_ID_F_RX */
-
-/* Name of @val, or NULL. xlat_value() ignores case. */
-const char *xlat_name(const struct xlat *x, uint64_t val);
-int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -ENOENT */
 
 enum field_kind {
 	FIELD_UINT,	/* size 1, 2, 4, 8 */

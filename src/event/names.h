@@ -12,6 +12,12 @@
 struct ipaddr;
 struct names;
 
+/* The host itself: sonde.host (EVENT_STATE). */
+struct core_host {
+	uint32_t n_cpus, page_size;
+	char release[64], machine[32], hostname[64];
+};
+
 struct names *event_names_new(void);
 void event_names_free(struct names *n);
 

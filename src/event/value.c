@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "event/event.h"
 
 /* Prints a duration in the largest unit it reaches, without rounding: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)

@@ -10,7 +10,22 @@
 #include <stdint.h>
 
 struct buf;
-struct xlat;
+
+/* ---- names of numbers ---- */
+
+struct xlat_val { uint64_t val; const char *name; };
+struct xlat {
+	const char *name;
+	const struct xlat_val *vals;
+	uint32_t n;
+	bool is_flags;		/* bits that combine, joined by "|" */
+};
+
+/* Name of @val, or NULL. xlat_value() ignores case. */
+const char *xlat_name(const struct xlat *x, uint64_t val);
+int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -ENOENT */
+
+/* ---- values ---- */
 
 /* An address of either family; family 0 = none. */
 struct ipaddr {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <strings.h>
 
-#include "event/event.h"
+#include "event/value.h"
 
 const char *xlat_name(const struct xlat *x, uint64_t val)
 {

@@ -21,6 +21,7 @@ static const char *const paths[] = {
 	[PKG_RUNTIME] = "runtime",
 	[PKG_IO] = "io",
 	[PKG_BUFIO] = "bufio",
+	[PKG_READY] = "google.golang.org/grpc/internal/transport/readyreader",
 	[PKG_GRPC] = "google.golang.org/grpc",
 	[PKG_STATUS] = "google.golang.org/grpc/internal/status",
 	[PKG_SPB] = "google.golang.org/genproto/googleapis/rpc/status",

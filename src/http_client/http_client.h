@@ -12,28 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "http_client/http_message.h"
+
 struct err;
 struct http_client;
-struct http_client_answer;
-struct http_client_child;
-struct http_exchange;
-
-enum http_client_outcome {
-	POST_READY,
-	POST_NO_LIBRARY,
-	POST_DELIVERED,
-	POST_REFUSED,
-	POST_UNREACHED,
-	POST_ENDED, /* of no message: the process ended and will be started again */
-	POST__MAX
-};
-
-/*
- * Runs in the process, for each message: sends it in requests of its own and sets outcome, rejected, tries and why of
- * the answer (http_client_child.h).
- */
-typedef void (*http_client_deliver_fn)(struct http_exchange *x, const struct http_client_child *conf,
-				       const void *data, size_t len, struct http_client_answer *a);
 
 struct http_client_opts {
 	const char *url;	/* http:// or https://; an empty path (or "/") becomes @path */

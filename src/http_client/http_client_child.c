@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "http_client/http_exchange.h"
 
 #define ANSWER_MS 10000
 #define ANSWER_MOST_MS 3600000

@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 
 #define CMD(name) extern const struct cmd cmd_##name;
 #include "main/cmds.def"

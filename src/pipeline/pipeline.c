@@ -27,7 +27,9 @@
 #include "stack/functions.h"
 #include "state/state.h"
 #include "state/state_task.h"
+#include "sym/hostfile.h"
 #include "sym/sym.h"
+#include "worker/confine.h"
 #include "worker/opener.h"
 #include "worker/spawner.h"
 #include "worker/worker.h"
@@ -324,7 +326,7 @@ static int open_for(void *ctx, uint32_t what, const char *name)
 	const struct pipeline *p = ctx;
 
 	if (what == OPEN_SYMBOLS && p->sym)
-		return sym_open_elf(p->sym, name);
+		return hostfile_open_elf(p->sym, name);
 	if (what >= p->outputs.len || output_folder(p->outputs.items[what]) < 0)
 		return -EPERM;
 	return outfile_open_below(output_folder(p->outputs.items[what]), name);
@@ -355,7 +357,7 @@ static int start_opener(struct pipeline *p, struct err *err)
 	size_t n = 0;
 
 	if (p->sym)
-		fds[n++] = sym_root_fd(p->sym);
+		fds[n++] = hostfile_root_fd(p->sym);
 	if (socket_folder >= 0) {
 		o.remove = remove_socket;
 		o.remove_fd = fds[n++] = socket_folder;
@@ -372,7 +374,7 @@ static void use_opener(struct pipeline *p)
 	for (size_t i = 0; i < p->outputs.len; i++)
 		output_set_opener(p->outputs.items[i], p->opener, (uint32_t)i);
 	if (p->sym)
-		sym_set_open(p->sym, open_symbols, p);
+		hostfile_set_open(p->sym, open_symbols, p);
 	if (p->listener)
 		cilium_listener_set_opener(p->listener, p->opener);
 }
@@ -381,11 +383,11 @@ int pipeline_give_up_rights(struct pipeline *p, struct err *err)
 {
 	int r = 0;
 
-	if (worker_confines() && !p->opener)
+	if (confine_works() && !p->opener)
 		r = start_opener(p, err);
 	if (p->opener)
 		use_opener(p);
-	return r < 0 ? r : worker_confine_self(p->listener || p->accepts, err);
+	return r < 0 ? r : confine_self(p->listener || p->accepts, err);
 }
 
 void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l)

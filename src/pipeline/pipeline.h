@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pipeline/pipeline_opts.h"
 #include "probe/env.h"
 #include "sinks/sink.h"
 
@@ -34,38 +35,6 @@ struct source;
 struct store_query;
 struct sym;
 struct sym_opts;
-
-/* A live probe and its configuration (the struct its options fill); both outlive the pipeline. */
-struct pipeline_probe {
-	const struct probe_ops *ops;
-	const void *conf;
-};
-
-/*
- * Callbacks for a caller that forwards records (the agent): each record, after those that control() inserted before
- * it.
- */
-struct pipeline_tap {
-	/* Are events of @r needed? If not, @r is decoded only if it is state. */
-	bool (*wants_events)(void *ctx, const struct sonde_rec *r);
-	/* An event of the current record, as the state engine completes it. */
-	void (*event)(void *ctx, const struct event *ev);
-	/* The record, after its events. @error: 0, or why decoding failed. */
-	void (*record)(void *ctx, const struct sonde_rec *r, int error);
-	void (*flush)(void *ctx);	/* end of a batch of records */
-	void (*tick)(void *ctx, uint64_t now_ns);
-	/* A hook of these instances (struct failed_hook) does not work. */
-	void (*failed)(void *ctx, uint64_t of, const char *hook, const char *why);
-	void *ctx;
-};
-
-struct pipeline_limits {
-	uint64_t latency_ns;		/* longest delay between a record and its output; 0 = 50 ms */
-	uint64_t max_events;		/* stop after this number of shown events; 0 = no limit */
-	uint64_t duration_ns;		/* stop after this time; 0 = no limit; live only */
-	void (*ending)(void *ctx);	/* the source has ended, outputs are not closed yet; may be NULL */
-	void *ending_ctx;
-};
 
 /* Registers the event types of all probes; touches no kernel. @loop is borrowed. */
 int pipeline_new(struct loop *loop, struct pipeline **ret, struct err *err);
@@ -155,7 +124,7 @@ void pipeline_set_follows(struct pipeline *p, bool follows);
 void pipeline_open_source(struct pipeline *p, struct source *source);	/* takes over an open source */
 /*
  * For a run over a file, once everything is open: this process becomes uid 65534 without capabilities, behind a
- * system call filter (worker_confine_self()).
+ * system call filter (confine_self()).
  */
 int pipeline_give_up_rights(struct pipeline *p, struct err *err);
 /*
@@ -212,11 +181,6 @@ void pipeline_remove_probe(struct pipeline *p, uint16_t instance);
 int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err);
 /* Reads the rings until they are empty, at most 2 s. */
 void pipeline_drain(struct pipeline *p);
-/*
- * Passes host, clock, rates below 1 (--max-cpu) and all known names to @fn as records, for a client that joins late
- * or the next segment of a store.
- */
-int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 /* The kernel's ledger as last read: see pipeline_refresh(). */
 int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_ledger *ret);
 /* Appends the probe's own status lines, indented by two spaces. */

@@ -21,6 +21,7 @@
 #include "ipc/client.h"
 #include "ipc/proto.h"
 #include "loop/loop.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
 #include "sonde/symbol_wire.h"

@@ -17,11 +17,15 @@
 #include "loop/coop.h"
 #include "loop/loop.h"
 #include "pipeline/output.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
+#include "event/decode.h"
 #include "probe/budget/budget.h"
 #include "probe/env.h"
 #include "ring/ring.h"
+#include "state/state.h"
+#include "state/state_event.h"
 #include "worker/spawner.h"
 
 #define READ_ROUND 512		     /* records between two checks of the clock */
@@ -316,6 +320,27 @@ void pipeline_remove_probe(struct pipeline *p, uint16_t instance)
 	probe_env_forget(p->env, instance);
 }
 
+static int tell_known(void *ctx, const struct event *ev)
+{
+	struct probe *probe = ctx;
+
+	return probe->ops->snapshot_known(probe, ev);
+}
+
+static int snapshot_of(struct pipeline *p, struct probe *probe, struct err *err)
+{
+	const uint64_t now_ns = clock_boot_ns();
+	int r;
+
+	coop_step(p->coop, "snapshot", probe->ops->name);
+	r = probe->ops->snapshot(probe, err);
+	if (r < 0 || !probe->ops->snapshot_known)
+		return r;
+	r = state_event_known(p->state, decode_set_names(p->decode), now_ns - MIN(now_ns, STATE_KEEP_NS), tell_known,
+			      probe);
+	return r < 0 ? err_errno(err, r, "cannot show the processes that ended lately") : 0;
+}
+
 int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
 {
 	int r = 0;
@@ -323,10 +348,8 @@ int pipeline_snapshot(struct pipeline *p, uint32_t mask, struct err *err)
 	for (uint16_t i = 0; r >= 0 && i < SONDE_INSTANCES; i++) {
 		struct probe *probe = mask & 1u << i ? probe_of(p, i) : NULL;
 
-		if (!probe || !probe->running || !probe->ops->snapshot)
-			continue;
-		coop_step(p->coop, "snapshot", probe->ops->name);
-		r = probe->ops->snapshot(probe, err);
+		if (probe && probe->running && probe->ops->snapshot)
+			r = snapshot_of(p, probe, err);
 	}
 	return r;
 }
@@ -423,7 +446,7 @@ static void begin_part(struct pipeline *p, struct output *o)
 	pipeline_path_emit_symbols(p);
 	pipeline_path_record_ledger(p, clock_boot_ns());
 	output_part(o, SINK_PART_STATE);
-	if (pipeline_tell_state(p, to_part, p) < 0 || pipeline_snapshot(p, ~0u, &err) < 0)
+	if (pipeline_path_tell_state(p, to_part, p) < 0 || pipeline_snapshot(p, ~0u, &err) < 0)
 		log_warn("the next segment lacks state from before it: %s", err.msg[0] ? err.msg : "out of memory");
 	output_part(o, SINK_PART_STREAM);
 	p->part = NULL;

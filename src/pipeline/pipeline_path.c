@@ -633,7 +633,7 @@ static int emit_state_name(void *ctx, uint32_t space, uint64_t key, const char *
 	return ret;
 }
 
-int pipeline_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
+int pipeline_path_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx)
 {
 	const struct teller t = { .fn = fn, .ctx = ctx, .now_ns = clock_boot_ns() };
 	struct sonde_host_rec h;

@@ -30,6 +30,11 @@ void pipeline_path_emit_ledger(struct pipeline *p); /* last records of a run */
 /* Once, before the first record. */
 void pipeline_path_init(struct pipeline *p);
 
+/*
+ * Passes host, clock, rates below 1 (--max-cpu) and all known names to @fn as records, for a client that joins late
+ * or the next segment of a store.
+ */
+int pipeline_path_tell_state(struct pipeline *p, int (*fn)(void *ctx, const struct sonde_rec *r), void *ctx);
 /* Delivers held records (pipeline_hold.h): all, or in a live run those that are too old. */
 void pipeline_path_release(struct pipeline *p);
 void pipeline_path_release_late(struct pipeline *p);

@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "pipeline/output.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/pipeline_path.h"
 #include "pipeline/pipeline_state.h"
 #include "base/clock.h"

@@ -12,7 +12,7 @@
 #include "pipeline/account.h"
 #include "pipeline/bus.h"
 #include "pipeline/failed_hooks.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_opts.h"
 #include "pipeline/pipeline_hold.h"
 
 struct budget;
@@ -20,6 +20,7 @@ struct cilium_listener;
 struct client;
 struct opener;
 struct output;
+struct pipeline;
 struct scap_state;
 struct source;
 struct source_ops;

@@ -16,6 +16,7 @@
 
 #include "probe/probe.h"
 #include "probe/rodata.h"
+#include "probe/select.h"
 #include "sonde/wire.h"
 
 struct bpf_object;
@@ -25,20 +26,6 @@ struct coop;
 struct err;
 struct loop;
 struct ring_reader;
-
-/* The selection that all probes have (bpf/filter.bpf.h). Lists are borrowed; an empty list selects all. */
-struct probe_select {
-	const uint32_t *pids;
-	size_t n_pids;
-	const char *const *comms;
-	size_t n_comms;
-	const uint64_t *cgroups;
-	size_t n_cgroups;
-	const uint32_t *netns;		/* inodes */
-	size_t n_netns;
-	const uint32_t *tree;		/* tgids; their future descendants are selected, too */
-	size_t n_tree;
-};
 
 struct probe_env_opts {
 	size_t ring_bytes;		/* per CPU, bulk; a power of two; 0 = 4 MiB, less with many CPUs */

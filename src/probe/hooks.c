@@ -421,3 +421,12 @@ void hooks_free(struct hooks *h)
 	free(h->tries);
 	free(h);
 }
+
+void hooks_report_failed(void *ctx, const struct hook_report *r)
+{
+	struct probe *p = ctx;
+	struct err err = { 0 };
+
+	err_set(&err, -ENOTSUP, "%s%s%s", r->why, *r->fallback ? "; " : "", r->fallback);
+	probe_env_hook_failed(p->env, p->instance, r->hook, &err);
+}

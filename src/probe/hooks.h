@@ -64,6 +64,8 @@ struct bpf_object *hooks_object(const struct hooks *h);
 
 /* Calls @fn once per name: all for `sonde doctor`, @failed_only for the pipeline. */
 void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, void *ctx);
+/* A hook_report_fn for hooks that do not work: tells the user; @ctx is the struct probe. */
+void hooks_report_failed(void *ctx, const struct hook_report *r);
 
 void hooks_detach(struct hooks *h);	/* NULL is fine */
 void hooks_free(struct hooks *h);	/* NULL is fine */

@@ -97,6 +97,11 @@ struct probe_ops {
 	/* Injects SONDE_RF_SNAPSHOT records of the state that existed before. Optional. */
 	int (*snapshot)(struct probe *p, struct err *err);
 	/*
+	 * After snapshot(), in a run that goes on: a process that the stream knows so far, alive (ev->ts_ns 0) or
+	 * ended a short while ago, then. Injects it if the snapshot lacks it. Not 0 ends the walk. Optional.
+	 */
+	int (*snapshot_known)(struct probe *p, const struct event *ev);
+	/*
 	 * Open and attach before all other probes, proc included: its user wants events from now on. Its records wait
 	 * in the rings until the snapshots have been taken.
 	 */

@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "probe/env.h"
 #include "probe/rodata.h"
 #include "probe/typed_map.h"
 

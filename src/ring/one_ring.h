@@ -59,7 +59,7 @@ struct ring {
 };
 
 /* Copies @len bytes at @pos that cross the end of the data. Valid until the next call; NULL without memory. */
-const void *ring_join(struct ring *r, uint64_t pos, size_t len);
+const void *one_ring_join(struct ring *r, uint64_t pos, size_t len);
 
 static inline uint64_t ring_size(const struct ring *r)
 {
@@ -73,7 +73,7 @@ static inline const void *ring_bytes(struct ring *r, uint64_t pos, size_t len)
 
 	if (likely(r->doubled || off + len <= ring_size(r)))
 		return r->data + off;
-	return ring_join(r, pos, len);
+	return one_ring_join(r, pos, len);
 }
 
 static inline uint64_t ring_time_at(const struct ring *r, const void *data, uint32_t len)
@@ -158,17 +158,17 @@ uint64_t ring_stash_unread(const struct ring *r);
 void ring_stash_free(struct ring_stash *s);	/* NULL is fine */
 
 /* Writes the consumer position: the producer may overwrite the delivered records. */
-void ring_release(struct ring *r);
-uint64_t ring_unread_bytes(const struct ring *r);
+void one_ring_release(struct ring *r);
+uint64_t one_ring_unread_bytes(const struct ring *r);
 
-struct ring *ring_new(const struct ring_opts *o);
-void ring_free(struct ring *r);		/* NULL is fine */
+struct ring *one_ring_new(const struct ring_opts *o);
+void one_ring_free(struct ring *r);		/* NULL is fine */
 
 /* Points @r at memory and starts at the current consumer position. -EINVAL if @m does not describe a ring. */
-int ring_set_memory(struct ring *r, const struct ring_mem *m);
+int one_ring_set_memory(struct ring *r, const struct ring_mem *m);
 
 /* Adds the stash that o->stash_bytes asks for; 0 bytes = no stash. */
-int ring_add_stash(struct ring *r, const struct ring_opts *o);
+int one_ring_add_stash(struct ring *r, const struct ring_opts *o);
 
 /* Maps a ring; arguments and errors of ring_reader_add_bpf() and ring_reader_add_mmap(). */
 int ring_bpf_open(int map_fd, const struct ring_opts *o, struct ring **ret, struct err *err);

@@ -80,7 +80,7 @@ static int map_event(struct ring *r, const struct perf_rings_opts *o, int fd)
 		return -EIO;
 	m.data = (uint8_t *)p + meta->data_offset;
 	m.data_bytes = meta->data_size;
-	return ring_set_memory(r, &m);
+	return one_ring_set_memory(r, &m);
 }
 
 static int put_slot(int map_fd, uint32_t cpu, int fd)
@@ -97,7 +97,7 @@ static int pause_event(int fd, bool pause)
 	return ioctl(fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause) < 0 ? -errno : 0;
 }
 
-DEFINE_CLEANUP(struct ring *, ring_free)
+DEFINE_CLEANUP(struct ring *, one_ring_free)
 
 /* Opens the ring of cpus[@i]. -ENODEV if the CPU is offline. */
 static int open_ring(struct perf_rings *p, size_t i)
@@ -106,7 +106,7 @@ static int open_ring(struct perf_rings *p, size_t i)
 		.kind = p->opts.overwritable ? RING_PERF_BACKWARD : RING_PERF,
 		.source = p->opts.source, .cpu = p->cpus[i], .time_off = -1,
 	};
-	_cleanup_(ring_freep) struct ring *r = ring_new(&o);
+	_cleanup_(one_ring_freep) struct ring *r = one_ring_new(&o);
 	_cleanup_close_ int fd = -1;
 	int ret;
 

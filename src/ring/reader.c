@@ -19,7 +19,7 @@
 #define CLOCKS_APART_NS 2000u	/* most that the kernel's fast clock runs ahead of clock_gettime() */
 #define STASH_TURN 16u		/* records per ring between two moves of committed records into stashes */
 
-DEFINE_CLEANUP(struct ring *, ring_free)
+DEFINE_CLEANUP(struct ring *, one_ring_free)
 
 /* A ring and the time of its next record: comparing slots does not touch the rings. */
 struct slot { uint64_t time_ns; struct ring *r; };
@@ -42,7 +42,7 @@ void ring_reader_free(struct ring_reader *rr)
 	if (!rr)
 		return;
 	for (size_t i = 0; i < rr->rings.len; i++)
-		ring_free(rr->rings.items[i]);
+		one_ring_free(rr->rings.items[i]);
 	vec_fini(&rr->rings);
 	free(rr->heap);
 	if (rr->epoll_fd >= 0)
@@ -102,7 +102,7 @@ static int adopt(struct ring_reader *rr, struct ring **r, int fd, struct err *er
 
 int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_opts *o, struct err *err)
 {
-	_cleanup_(ring_freep) struct ring *r = NULL;
+	_cleanup_(one_ring_freep) struct ring *r = NULL;
 	int ret = ring_bpf_open(map_fd, o, &r, err);
 
 	return ret < 0 ? ret : adopt(rr, &r, map_fd, err);
@@ -111,7 +111,7 @@ int ring_reader_add_bpf(struct ring_reader *rr, int map_fd, const struct ring_op
 int ring_reader_add_mmap(struct ring_reader *rr, int map_fd, size_t off, size_t data_bytes,
 			 const struct ring_opts *o, struct err *err)
 {
-	_cleanup_(ring_freep) struct ring *r = NULL;
+	_cleanup_(one_ring_freep) struct ring *r = NULL;
 	int ret = ring_mmap_open(map_fd, off, data_bytes, o, &r, err);
 
 	if (ret >= 0)
@@ -123,17 +123,17 @@ int ring_reader_add_mmap(struct ring_reader *rr, int map_fd, size_t off, size_t 
 
 int ring_reader_add_mem(struct ring_reader *rr, const struct ring_mem *m, const struct ring_opts *o)
 {
-	_cleanup_(ring_freep) struct ring *r = NULL;
+	_cleanup_(one_ring_freep) struct ring *r = NULL;
 	int ret;
 
 	if ((unsigned)o->kind >= RING__MAX)
 		return -EINVAL;
-	r = ring_new(o);
+	r = one_ring_new(o);
 	if (!r)
 		return -ENOMEM;
-	ret = ring_set_memory(r, m);
+	ret = one_ring_set_memory(r, m);
 	if (ret >= 0)
-		ret = ring_add_stash(r, o);
+		ret = one_ring_add_stash(r, o);
 	return ret < 0 ? ret : adopt(rr, &r, -1, NULL);
 }
 
@@ -158,7 +158,7 @@ void ring_reader_drop(struct ring_reader *rr, struct ring *r)
 		/* The map's slot keeps the event alive after close(): epoll would report EPOLLHUP for ever. */
 		if (r->watched_fd >= 0)
 			epoll_ctl(rr->epoll_fd, EPOLL_CTL_DEL, r->watched_fd, NULL);
-		ring_free(r);
+		one_ring_free(r);
 		return;
 	}
 }
@@ -186,7 +186,7 @@ unsigned ring_reader_fill_pct(const struct ring_reader *rr)
 
 	for (size_t i = 0; i < rr->rings.len; i++) {
 		const struct ring *r = rr->rings.items[i];
-		uint64_t unread = MIN(ring_unread_bytes(r), ring_size(r));
+		uint64_t unread = MIN(one_ring_unread_bytes(r), ring_size(r));
 
 		pct = MAX(pct, unread * 100 / ring_size(r));
 	}
@@ -233,7 +233,7 @@ static void begin_batch(struct ring_reader *rr)
 static void end_batch(struct ring_reader *rr)
 {
 	for (size_t i = 0; i < rr->rings.len; i++)
-		ring_release(rr->rings.items[i]);
+		one_ring_release(rr->rings.items[i]);
 }
 
 static enum ring_state next_record(struct ring *r)
@@ -262,7 +262,7 @@ static int step(struct ring *r, ring_fn fn, void *ctx, unsigned *ret_n)
 	ret = fn(ctx, &r->rec);
 	r->done = r->pos;
 	if (r->done - r->released >= r->release_step)
-		ring_release(r);
+		one_ring_release(r);
 	r->state = next_record(r);
 	return ret;
 }

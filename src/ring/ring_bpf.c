@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "ring/one_ring.h"
 
-DEFINE_CLEANUP(struct ring *, ring_free)
+DEFINE_CLEANUP(struct ring *, one_ring_free)
 
 int ring_bpf_map_info(int fd, struct bpf_map_info *ret)
 {
@@ -43,12 +43,12 @@ static int map_memory(struct ring *r, int fd, size_t data_bytes)
 	madvise(p, r->maps[1].len, MADV_DONTFORK);	/* fork() would copy the page tables */
 	m.prod_pos = p;
 	m.data = (uint8_t *)p + page;
-	return ring_set_memory(r, &m);
+	return one_ring_set_memory(r, &m);
 }
 
 int ring_bpf_open(int map_fd, const struct ring_opts *o, struct ring **ret, struct err *err)
 {
-	_cleanup_(ring_freep) struct ring *r = ring_new(o);
+	_cleanup_(one_ring_freep) struct ring *r = one_ring_new(o);
 	struct bpf_map_info info;
 	int code;
 
@@ -62,7 +62,7 @@ int ring_bpf_open(int map_fd, const struct ring_opts *o, struct ring **ret, stru
 	code = map_memory(r, map_fd, info.max_entries);
 	if (code < 0)
 		return err_errno(err, code, "cannot map ring buffer '%s' of %u bytes", info.name, info.max_entries);
-	code = ring_add_stash(r, o);
+	code = one_ring_add_stash(r, o);
 	if (code < 0)
 		return err_errno(err, code, "cannot allocate the stash of ring buffer '%s'", info.name);
 	*ret = TAKE_PTR(r);

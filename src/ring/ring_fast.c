@@ -79,7 +79,7 @@ static unsigned count(struct ring *r, unsigned n, uint64_t bytes)
 static __attribute__((noinline)) uint64_t release_to(struct ring *r, uint64_t pos)
 {
 	r->done = pos;
-	ring_release(r);
+	one_ring_release(r);
 	return next_stop(r, pos);
 }
 

@@ -12,7 +12,7 @@
 #include "ring/one_ring.h"
 #include "sonde/plain_wire.h"
 
-DEFINE_CLEANUP(struct ring *, ring_free)
+DEFINE_CLEANUP(struct ring *, one_ring_free)
 
 static int map_memory(struct ring *r, int fd, size_t off, size_t data_bytes)
 {
@@ -32,13 +32,13 @@ static int map_memory(struct ring *r, int fd, size_t off, size_t data_bytes)
 	m.cons_pos = (uint64_t *)&head->cons;
 	m.prod_pos = (uint64_t *)&head->prod;
 	m.data = (uint8_t *)p + SONDE_PLAIN_HEAD;
-	return ring_set_memory(r, &m);
+	return one_ring_set_memory(r, &m);
 }
 
 int ring_mmap_open(int map_fd, size_t off, size_t data_bytes, const struct ring_opts *o, struct ring **ret,
 		   struct err *err)
 {
-	_cleanup_(ring_freep) struct ring *r = ring_new(o);
+	_cleanup_(one_ring_freep) struct ring *r = one_ring_new(o);
 	int code;
 
 	if (!r)

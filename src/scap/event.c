@@ -56,6 +56,11 @@ static const struct field row_fields[] = {
 	  .doc = "what it is a row of: machine, thread, fd, user, group, iface" },
 };
 
+static int get(const struct event *ev, const struct field *f, struct value *ret)
+{
+	return scap_state_view(ev) ? scap_fields_get(ev, f, ret) : scap_frozen_get(ev, f, ret);
+}
+
 const struct event_desc scap_event_desc = {
 	.type = SONDE_EV_SCAP,
 	.name = "sys.event",
@@ -64,7 +69,7 @@ const struct event_desc scap_event_desc = {
 	.sections = 1u << SEC_PARAMS,
 	.fields = scap_fields,
 	.n_fields = SCAP_N_FIELDS,
-	.get = scap_fields_get,
+	.get = get,
 	.line = event_line_of,
 };
 
@@ -76,7 +81,7 @@ const struct event_desc scap_internal_desc = {
 const struct event_desc scap_procinfo_desc = {
 	.type = SONDE_EV_SCAP_PROCINFO, .name = "procinfo", .doc = "CPU time of a process so far, in clock ticks",
 	.class = EVENT_STATE, .sections = 1u << SEC_PARAMS, .fields = scap_fields, .n_fields = SCAP_N_FIELDS,
-	.get = scap_fields_get, .line = event_line_of,
+	.get = get, .line = event_line_of,
 };
 
 const struct event_desc scap_row_desc = {

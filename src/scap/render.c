@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "scap/block.h"
 #include "scap/schema.h"
+#include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
 #define L4_RAW 5

@@ -10,21 +10,8 @@
 #include <stdint.h>
 
 struct buf;
+struct scap_render_opts;
 struct scap_view;
-
-enum scap_buffer_form {
-	SCAP_BUFFER_DOTS,	/* printable characters, dots for others; truncated at `cut` */
-	SCAP_BUFFER_ASCII,	/* printable characters and newlines, on lines of their own */
-	SCAP_BUFFER_HEX, SCAP_BUFFER_HEX_ASCII, SCAP_BUFFER_BASE64,
-	SCAP_BUFFER__MAX,
-};
-
-struct scap_render_opts {
-	enum scap_buffer_form form;
-	size_t cut;		/* characters of SCAP_BUFFER_DOTS; 0 = all */
-};
-
-#define SCAP_RENDER_CUT 80	/* characters of a buffer that sysdig prints */
 
 /*
  * Appends parameter @i: the plain text to @raw, its interpretation, if any, to @resolved. Both are escaped for

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "scap/render.h"
+#include "scap/state/view.h"
 
 static bool printable(uint8_t c)
 {

@@ -10,7 +10,6 @@
 
 #include "base/units.h"
 #include "scap/block.h"
-#include "scap/frozen.h"
 #include "scap/scap_fields_id.h"
 
 /* A text that is already escaped for terminals. */
@@ -315,7 +314,7 @@ int scap_fields_get(const struct event *ev, const struct field *f, struct value 
 	const struct scap_view *v = scap_state_view(ev);
 
 	if (!v)
-		return scap_frozen_get(ev, f, ret);
+		return -ENOENT;
 	if (f->off == SF_UNTOLD)
 		return -ENOENT;
 	if (f->off >= SF__MORE)

@@ -6,7 +6,6 @@
 
 #include "base/macros.h"
 #include "event/params.h"
-#include "scap/schema_tables.h"
 
 const struct scap_event_info *scap_schema_event_info(uint32_t type)
 {

@@ -146,6 +146,17 @@ const char *scap_schema_category_name(enum scap_category c); /* as in evt.catego
 #define SCAP_GENERIC_ID_TOO 2u	/* index of the later parameter */
 bool scap_schema_generic_id(const struct params *p, uint64_t *ret);
 
+/* Generated tables behind the functions above. */
+struct scap_syscall {
+	const char *name; /* NULL: unused number */
+	uint8_t category;
+};
+
+extern const struct scap_event_info scap_events[]; /* SCAP_EVENT_MAX; unused numbers have no name */
+extern const struct scap_event_info scap_rows[];   /* from SCAP_ROW_MACHINE on */
+extern const struct scap_syscall scap_syscalls[];  /* SCAP_SC_MAX */
+extern const struct xlat *const scap_xlats[];	   /* NULL-terminated */
+
 /* All values of evt.type, without duplicates. */
 extern const struct xlat scap_type_names;
 

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define CAPTURE_MAX_PACKET 262144u	/* limit of libpcap and Wireshark */
 #define CAPTURE_MAX_TEXT 65536u		/* comments of a packet */

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 static bool clickhouse_match(const void *head, size_t len)
 {

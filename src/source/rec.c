@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "sonde/rec.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define HEADER_MAX_BYTES 4096 /* allows later minor versions */
 

@@ -15,11 +15,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/macros.h"
 #include "base/units.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 #include "source/worker_reply.h"
 #include "worker/opener.h"
 
@@ -85,23 +84,12 @@ struct work {
 	struct err first;	/* why, the first of them */
 };
 
-static int send_answers(struct work *w)
-{
-	int r = buf_error(&w->out);
-
-	if (r >= 0)
-		r = io_write_all(w->out_fd, w->out.data, w->out.len);
-	if (r >= 0)
-		buf_reset(&w->out);
-	return r;
-}
-
 static int on_record(void *ctx, const struct sonde_rec *r)
 {
 	struct work *w = ctx;
 
 	worker_reply_add_record(&w->out, r);
-	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
+	return w->out.len >= ANSWER_BYTES ? worker_reply_send(&w->out, w->out_fd) : buf_error(&w->out);
 }
 
 /* A segment may be sealed between the listing and now. */
@@ -173,7 +161,7 @@ static int follow_one(struct work *w, int fd)
 		struct err err = { 0 };
 
 		r = store_reader_follow(w->reader, fd, &off, on_record, w, &err);
-		if (r >= 0 && send_answers(w) < 0)
+		if (r >= 0 && worker_reply_send(&w->out, w->out_fd) < 0)
 			return -EPIPE;
 		if (r < 0 && err.code)
 			return 0;
@@ -233,14 +221,14 @@ static int run(struct work *w, struct err *err)
 	if (r >= 0)
 		r = worker_reply_add_format(&w->out, own_format());
 	if (r >= 0)
-		r = send_answers(w);
+		r = worker_reply_send(&w->out, w->out_fd);
 	if (w->segments->query.follow && l->files.items[n - 1].kind == STORE_PART)
 		n--;
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		if (!w->segments->query.segment || *w->segments->query.segment == l->files.items[i].number)
 			r = read_one(w, &l->files.items[i]);
 	if (r >= 0 && w->segments->query.follow)
-		r = send_answers(w);
+		r = worker_reply_send(&w->out, w->out_fd);
 	if (r >= 0 && w->segments->query.follow)
 		r = follow(w, n < l->files.len ? l->files.items[n].number : l->files.items[n - 1].number + 1);
 	if (r >= 0)
@@ -255,7 +243,7 @@ int segments_work(void *ctx, int in_fd, int out_fd)
 	int r = run(&w, &err);
 
 	worker_reply_add_end(&w.out, r, err.msg);
-	r = send_answers(&w);
+	r = worker_reply_send(&w.out, w.out_fd);
 	store_reader_free(w.reader);
 	buf_fini(&w.out);
 	return r < 0;

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "sonde/store.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 #include "store/store_decode.h"
 
 struct segment {

@@ -6,11 +6,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "base/macros.h"
 #include "clickhouse/clickhouse_reader.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 #include "source/worker_reply.h"
 
 #define ANSWER_BYTES (64u << 10)
@@ -21,22 +20,11 @@ struct work {
 	uint64_t ts_ns; /* of the last record */
 };
 
-static int send_answers(struct work *w)
-{
-	int r = buf_error(&w->out);
-
-	if (r >= 0)
-		r = io_write_all(w->out_fd, w->out.data, w->out.len);
-	if (r >= 0)
-		buf_reset(&w->out);
-	return r;
-}
-
 static int add(struct work *w, const struct sonde_rec *r)
 {
 	w->ts_ns = r->ts_ns;
 	worker_reply_add_record(&w->out, r);
-	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
+	return w->out.len >= ANSWER_BYTES ? worker_reply_send(&w->out, w->out_fd) : buf_error(&w->out);
 }
 
 static int on_record(void *ctx, const void *data, size_t len)
@@ -85,13 +73,13 @@ int tables_work(void *ctx, _unused_ int in_fd, int out_fd)
 	int r = worker_reply_add_format(&w.out, own_format());
 
 	if (r >= 0)
-		r = send_answers(&w);
+		r = worker_reply_send(&w.out, w.out_fd);
 	if (r >= 0)
 		r = clickhouse_reader_run(&o, &err);
 	if (r < 0 && !err.code)
 		err_errno(&err, r, "cannot read the table of records");
 	worker_reply_add_end(&w.out, r, err.msg);
-	r = send_answers(&w);
+	r = worker_reply_send(&w.out, w.out_fd);
 	buf_fini(&w.out);
 	return r < 0;
 }

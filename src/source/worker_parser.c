@@ -14,11 +14,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/io.h"
 #include "sonde/wire.h"
 #include "source/worker_reply.h"
 #include "source/inflate.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define READ_BYTES (256u << 10)
 #define ANSWER_BYTES (64u << 10)	/* send at this size, and before waiting for input */
@@ -36,17 +35,6 @@ struct work {
 };
 
 /* 0 or -errno. If the parent is gone, SIGPIPE ends the worker. */
-static int send_answers(struct work *w)
-{
-	int r = buf_error(&w->out);
-
-	if (r >= 0)
-		r = io_write_all(w->out_fd, w->out.data, w->out.len);
-	if (r >= 0)
-		buf_reset(&w->out);
-	return r;
-}
-
 static int on_record(void *ctx, const struct sonde_rec *r)
 {
 	struct work *w = ctx;
@@ -54,7 +42,7 @@ static int on_record(void *ctx, const struct sonde_rec *r)
 	if (r->len < sizeof(*r) || r->len > SOURCE_RECORD_MAX_BYTES)
 		return -EMSGSIZE;
 	worker_reply_add_record(&w->out, r);
-	return w->out.len >= ANSWER_BYTES ? send_answers(w) : buf_error(&w->out);
+	return w->out.len >= ANSWER_BYTES ? worker_reply_send(&w->out, w->out_fd) : buf_error(&w->out);
 }
 
 /* Appends up to READ_BYTES of the input to @b; *ret_eof at its end. */
@@ -95,7 +83,7 @@ static int read_compressed(struct work *w, struct err *err)
 /* Reads more input into the window. 0 or -errno. */
 static int read_more(struct work *w, struct err *err)
 {
-	int r = send_answers(w);
+	int r = worker_reply_send(&w->out, w->out_fd);
 
 	if (r < 0)
 		return r;
@@ -247,7 +235,7 @@ int source_worker_parser_work(void *ctx, int in_fd, int out_fd)
 	if (r < 0 && !err.code)
 		err_errno(&err, r, "cannot parse");
 	worker_reply_add_end(&w.out, r, err.msg);
-	r = send_answers(&w);
+	r = worker_reply_send(&w.out, w.out_fd);
 	buf_fini(&w.window);
 	buf_fini(&w.raw);
 	buf_fini(&w.out);

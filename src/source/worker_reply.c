@@ -6,10 +6,11 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "sonde/wire.h"
-#include "source/source.h"
+#include "source/source_ops.h"
 
 #define ALIGN 8
 #define ERRNO_MAX 4095
@@ -63,6 +64,17 @@ static int read_end(struct cursor *c, struct answer *ret)
 	len = cur_left(c);
 	str_escape(ret->text, sizeof(ret->text), cur_bytes(c, len), len);
 	return ret->code <= 0 && ret->code >= -ERRNO_MAX ? 1 : -EBADMSG;
+}
+
+int worker_reply_send(struct buf *b, int fd)
+{
+	int r = buf_error(b);
+
+	if (r >= 0)
+		r = io_write_all(fd, b->data, b->len);
+	if (r >= 0)
+		buf_reset(b);
+	return r;
 }
 
 int worker_reply_next(struct cursor *c, struct answer *ret)

@@ -35,6 +35,9 @@ int worker_reply_add_format(struct buf *b, uint32_t format);
 int worker_reply_add_record(struct buf *b, const struct sonde_rec *r);
 int worker_reply_add_end(struct buf *b, int code, const char *text);
 
+/* Writes the replies in @b and empties it. 0 or -errno. */
+int worker_reply_send(struct buf *b, int fd);
+
 /* Takes the next reply from @c, whose data is 8-byte aligned. 1, 0 if incomplete, or -EBADMSG. */
 int worker_reply_next(struct cursor *c, struct answer *ret);
 

@@ -17,7 +17,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/event.h"
-#include "stack/view.h"
 
 #define DEFAULT_BUDGET (256u << 20)
 #define MIN_BUDGET (64u << 10)

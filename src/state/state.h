@@ -14,12 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/units.h"
+#include "state/state_limits.h"
 
 struct state;
-
-#define STATE_WINDOW_NS NS_PER_S      /* greatest delay of a fact */
-#define STATE_KEEP_NS (60 * NS_PER_S) /* an exited process or closed socket stays known, after the window */
 
 enum state_table { STATE_PROCESS, STATE_THREAD, STATE_SOCKET, STATE_FILE, STATE_TABLE__MAX };
 

@@ -72,6 +72,7 @@ static void add_names(struct state_task_fact *f, const struct event *ev, const s
 static void add_task(struct state_task_fact *f, const struct sec_task *t)
 {
 	f->has_ppid = f->has_ids = true;
+	f->exited = t->ended;
 	f->ppid = t->ppid;
 	f->uid = t->uid;
 	f->gid = t->gid;
@@ -301,6 +302,36 @@ static bool is_program_of(const struct state *s, const struct event *ev, const s
 {
 	return (p->image || p->comm[0]) && (!ev->keys.image || !p->image_number ||
 					    state_task_has_image(s, p, ev->keys.image));
+}
+
+struct known {
+	struct state *s;
+	const struct names *names;
+	int (*fn)(void *ctx, const struct event *ev);
+	void *ctx;
+};
+
+static int show_known(void *ctx, const struct state_task_at *at, uint64_t exit_ns)
+{
+	const struct known *k = ctx;
+	struct event ev = {
+		.ts_ns = exit_ns, .start_ns = at->start_ns, .tgid = at->id, .tid = at->id, .names = k->names,
+		.keys = { .image = at->image_number, .cgroup_id = at->cgroup_id },
+	};
+	int r;
+
+	if (!at->has_ids || (!at->image && !at->comm[0]))
+		return 0;
+	r = add_section(k->s, &ev, at);
+	return r < 0 ? r : k->fn(k->ctx, &ev);
+}
+
+int state_event_known(struct state *s, const struct names *names, uint64_t since_ns,
+		      int (*fn)(void *ctx, const struct event *ev), void *ctx)
+{
+	struct known k = { .s = s, .names = names, .fn = fn, .ctx = ctx };
+
+	return state_task_known(s, since_ns, show_known, &k);
 }
 
 static const uint8_t how_of[] = {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "state/state_limits.h"
 #include "state/state_tables.h"
 
 #define SOCKET_BYTES 128	/* of an entry with one owner, with its share of the table */

@@ -8,7 +8,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "state/lru.h"
-#include "state/state.h"
 #include "state/state_evicted.h"
 #include "state/state_image.h"
 #include "state/state_timeline.h"

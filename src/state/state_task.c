@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "state/state_limits.h"
 #include "state/state_tables.h"
 
 #define DEPTH_MAX 64	/* of forks whose creators are not settled */
@@ -408,6 +409,32 @@ int state_task_thread(struct state *s, uint32_t tid, uint64_t start_ns, uint64_t
 
 	*ret = NULL;
 	return p ? answer(s, t, p, ts_ns, ret) : unknown(t, tid, start_ns);
+}
+
+static int show_known(struct state *s, struct task *p, state_task_fn fn, void *ctx)
+{
+	const struct state_task_at *at;
+	const bool used = p->used;
+	int r = answer(s, &s->procs, p, p->exit_ns ? p->exit_ns : s->now_ns, &at);
+
+	p->used = used;	/* the walk does not count as a question */
+	return r < 0 ? r : fn(ctx, at, p->exit_ns);
+}
+
+int state_task_known(struct state *s, uint64_t since_ns, state_task_fn fn, void *ctx)
+{
+	const struct age_list *live = &s->procs.live, *exited = &s->procs.exited;
+	struct task *p;
+	int r = 0;
+
+	for (struct aged *a = live->head.next; !r && a != &live->head; a = a->next)
+		r = show_known(s, container_of(a, struct task, age), fn, ctx);
+	for (struct aged *a = exited->head.prev; !r && a != &exited->head; a = a->prev) {
+		p = container_of(a, struct task, age);
+		if (p->exit_ns > since_ns)
+			r = show_known(s, p, fn, ctx);
+	}
+	return r;
 }
 
 bool state_task_has_image(const struct state *s, const struct state_task_at *at, uint64_t number)

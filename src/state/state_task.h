@@ -10,8 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "state/state_answer.h"
+
 struct state;
-struct state_image;
 
 /* A state at ts_ns. Strings that are NULL and numbers without has_* are not part of the fact. */
 struct state_task_fact {
@@ -33,23 +34,6 @@ struct state_task_fact {
 	uint64_t maker_start_ns; /* 0 = the process with the number at ts_ns */
 };
 
-/* A process or thread between two changes. Borrowed until the next fact. */
-struct state_task_at {
-	uint64_t serial;		/* no other answer has it */
-	uint64_t start_ns, cgroup_id;
-	uint64_t image_number;			/* 0 = not numbered */
-	const struct state_image *image;	/* NULL = unknown; of a thread always */
-	uint32_t id, ppid, uid, gid;
-	uint32_t vpid;			/* 0 = unknown */
-	bool has_ids;
-	char comm[16];			/* may lack a NUL; empty = unknown */
-
-	/* SEC_PROC of this time; NULL until state_task_keep_section() */
-	const void *section;
-	uint32_t section_len;
-	bool section_final;		/* complete: later names add nothing */
-};
-
 /* 0 or -ENOMEM. Ignores facts without a start: they could be about an earlier process with the number. */
 int state_task_apply(struct state *s, const struct state_task_fact *f);
 
@@ -59,6 +43,13 @@ int state_task_apply(struct state *s, const struct state_task_fact *f);
  */
 int state_task_process(struct state *s, uint32_t tgid, uint64_t start_ns, uint64_t ts_ns,
 		       const struct state_task_at **ret);
+
+/*
+ * Passes @fn each process that is alive, then those that ended after @since_ns, the latest first, as they were at the
+ * end. @exit_ns 0 = alive. A result of @fn other than 0 ends the walk and is returned; -ENOMEM.
+ */
+typedef int (*state_task_fn)(void *ctx, const struct state_task_at *at, uint64_t exit_ns);
+int state_task_known(struct state *s, uint64_t since_ns, state_task_fn fn, void *ctx);
 
 /* Is the image @number of the process known? False after a lost exec. */
 bool state_task_has_image(const struct state *s, const struct state_task_at *at, uint64_t number);

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "state/state_answer.h"
 #include "state/state_image.h"
-#include "state/state_task.h"
 
 #define STATE_LOSSES 64
 

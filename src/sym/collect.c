@@ -11,9 +11,10 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
+#include "sym/frames.h"
 #include "sym/module.h"
-#include "sym/names.h"
 #include "sym/recorded.h"
+#include "sym/sym.h"
 
 #define COLLECTED_MAX (1u << 20) /* locations */
 #define STACK_MAX 2048		 /* frames of a stack */
@@ -166,7 +167,7 @@ static uint64_t count_missing(const struct sym *s, const struct sym_query *q, co
 	uint64_t missing = 0;
 
 	for (size_t i = 0; i < n; i++)
-		missing += sym_names_missing(&f[i]) && sym_module_at(s, q[i].loc.module)->pub.kind == SYM_FILE;
+		missing += sym_frames_missing(&f[i]) && sym_module_at(s, q[i].loc.module)->pub.kind == SYM_FILE;
 	return missing;
 }
 

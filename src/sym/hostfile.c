@@ -9,7 +9,7 @@
 #include "elf/mapped_file.h"
 #include "sym/symbolizer.h"
 
-void sym_set_open(struct sym *s, int (*open)(void *ctx, const char *path), void *ctx)
+void hostfile_set_open(struct sym *s, int (*open)(void *ctx, const char *path), void *ctx)
 {
 	s->open_path = open;
 	s->open_ctx = ctx;
@@ -20,7 +20,7 @@ int hostfile_open(const struct sym *s, const char *path)
 	return s->open_path ? s->open_path(s->open_ctx, path) : mapped_file_open_at(s->root_fd, path, false);
 }
 
-int sym_open_elf(const struct sym *s, const char *path)
+int hostfile_open_elf(const struct sym *s, const char *path)
 {
 	static const char magic[] = "\177ELF";
 	_cleanup_close_ int fd = mapped_file_open_at(s->root_fd, path, false);
@@ -33,7 +33,7 @@ int sym_open_elf(const struct sym *s, const char *path)
 	return TAKE_FD(fd);
 }
 
-int sym_root_fd(const struct sym *s)
+int hostfile_root_fd(const struct sym *s)
 {
 	return s->root_fd;
 }

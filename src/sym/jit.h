@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "sym/maptab.h"
+#include "sym/maps/maptab.h"
 
 struct module;
 struct sym;

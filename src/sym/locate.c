@@ -11,6 +11,7 @@
 #include "sonde/wire.h"
 #include "sym/jit.h"
 #include "sym/module.h"
+#include "sym/sym.h"
 #include "sym/symbolizer.h"
 #include "sym/texts.h"
 

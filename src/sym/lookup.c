@@ -217,7 +217,7 @@ static const struct resolve_addr *best(const struct lookup *l, uint64_t addr)
 	if (addr == LOOKUP_NOWHERE || lo == l->n_sorted || l->sorted[lo] != addr)
 		return NULL;
 	for (size_t i = 0; i < l->n_answers; i++)
-		found = found ? resolve_better(found, &l->answers[i]->addrs[lo]) : &l->answers[i]->addrs[lo];
+		found = found ? resolve_answer_better(found, &l->answers[i]->addrs[lo]) : &l->answers[i]->addrs[lo];
 	return found;
 }
 

@@ -18,9 +18,9 @@
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
+#include "sym/frames.h"
 #include "sym/jit.h"
 #include "sym/module.h"
-#include "sym/names.h"
 #include "sym/recorded.h"
 #include "sym/symbolizer.h"
 #include "sym/vdso.h"
@@ -92,7 +92,7 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	map_init(&s->by_file, sizeof(struct file_key), sizeof(uint32_t));
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));
 	map_init(&s->kernel, sizeof(uint64_t), sizeof(struct kernel_name));
-	sym_names_init(s);
+	sym_frames_init(s);
 	recorded_init(s);
 	map_init(&s->collected, sizeof(struct sym_collected), sizeof(uint8_t));
 	r = copy_opts(s, o);
@@ -119,7 +119,7 @@ void sym_free(struct sym *s)
 	map_fini(&s->by_file);
 	map_fini(&s->by_kmod);
 	map_fini(&s->kernel);
-	sym_names_fini(s);
+	sym_frames_fini(s);
 	recorded_fini(s);
 	map_fini(&s->collected);
 	free(s->stack);
@@ -197,21 +197,6 @@ static int learn_mapping(struct sym *s, const struct event *ev, const struct sec
 	return r < 0 ? r : maptab_map(s->maps, key, &map, ev->flags & SONDE_RF_SNAPSHOT);
 }
 
-static int learn_process(struct sym *s, const struct event *ev, const struct sec_task *t)
-{
-	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
-	const struct map_key parent = { .tgid = t->maker_tgid, .start_ns = t->maker_start_ns };
-	int r = 0;
-
-	if (!ev->tgid || !ev->start_ns || t->head.flag || ev->tid != ev->tgid)
-		return 0;
-	if (parent.tgid)
-		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
-	else if (t->head.kind == SEC_STATE_EXEC)
-		r = maptab_exec(s->maps, ev->ts_ns, key, t->image_ns);
-	return r < 0 ? r : maptab_ids(s->maps, ev->ts_ns, key, t->vpid, t->uid);
-}
-
 static void learn_exit(struct sym *s, const struct event *ev)
 {
 	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
@@ -220,6 +205,25 @@ static void learn_exit(struct sym *s, const struct event *ev)
 		return;
 	jit_exit(s, key, ev->ts_ns);
 	maptab_exit(s->maps, ev->ts_ns, key);
+}
+
+static int learn_process(struct sym *s, const struct event *ev, const struct sec_task *t)
+{
+	const struct map_key key = { .tgid = ev->tgid, .start_ns = ev->start_ns };
+	const struct map_key parent = { .tgid = t->maker_tgid, .start_ns = t->maker_start_ns };
+	int r = 0;
+
+	if (!ev->tgid || !ev->start_ns || t->head.flag || ev->tid != ev->tgid)
+		return 0;
+	if (t->ended) {
+		learn_exit(s, ev);
+		return 0;
+	}
+	if (parent.tgid)
+		r = maptab_fork(s->maps, ev->ts_ns, key, parent);
+	else if (t->head.kind == SEC_STATE_EXEC)
+		r = maptab_exec(s->maps, ev->ts_ns, key, t->image_ns);
+	return r < 0 ? r : maptab_ids(s->maps, ev->ts_ns, key, t->vpid, t->uid);
 }
 
 int sym_event(struct sym *s, const struct event *ev)

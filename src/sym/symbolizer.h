@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Data of a symbolizer and its modules, shared by its parts: events (sym.c), modules (module.c, jit.c), locations
- * (locate.c), names (names.c, prefetch.c, lookup.c). Private to src/sym.
+ * (locate.c), names (frames.c, prefetch.c, lookup.c). Private to src/sym.
  */
 #ifndef SYM_SYMBOLIZER_H
 #define SYM_SYMBOLIZER_H
@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/elf.h"
-#include "sym/maptab.h"
-#include "sym/sym.h"
+#include "sym/maps/maptab.h"
+#include "sym/sym_types.h"
 
 /* Modules that always exist, by index. */
 enum { MODULE_UNKNOWN, MODULE_KERNEL, MODULE_VDSO, MODULE_ANON, MODULE__FIXED };
@@ -69,7 +69,7 @@ struct sym {
 	struct map by_file;		/* struct file_key -> uint32_t module */
 	struct map by_kmod;		/* uint64_t hash of the name -> uint32_t module */
 	struct map kernel;		/* uint64_t address -> struct kernel_name */
-	struct map frames;		/* struct frame_key -> struct sym_frame; names.c */
+	struct map frames;		/* struct frame_key -> struct sym_frame; frames.c */
 	struct map texts;		/* uint64_t hash -> const char *: every name once */
 	struct map collected;		/* struct sym_collected, for the recording */
 	struct map recorded;		/* names of a recording; recorded.c */

@@ -6,7 +6,7 @@
 #define TRACE_BUILD_H
 
 #include "base/vec.h"
-#include "trace/trace.h"
+#include "trace/trace_call.h"
 #include "trace/trace_window.h"
 
 struct trace_build {

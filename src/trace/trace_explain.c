@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "event/json.h"
-#include "trace/trace.h"
+#include "trace/trace_call.h"
 #include "trace/trace_text.h"
 
 #define OPERATIONS_MAX 64u

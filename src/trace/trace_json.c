@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "event/json.h"
-#include "trace/trace.h"
+#include "trace/trace_call.h"
 #include "trace/trace_text.h"
 
 static void put_u64(struct json *j, const char *key, uint64_t v)

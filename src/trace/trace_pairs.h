@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/trace.h"
+#include "trace/trace_call.h"
 #include "trace/trace_window.h"
 
 /* The other side of @call, NULL if it was not seen. */

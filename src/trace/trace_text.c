@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "trace/trace.h"
+#include "trace/trace_call.h"
 
 #define BAR_NARROW 32u
 #define BAR_MAX 512u

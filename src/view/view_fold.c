@@ -186,12 +186,28 @@ static uint64_t hash_value(const struct value *v)
 	return 0;
 }
 
-static int put_cells(const struct value *keys, size_t n, struct buf *out)
+static uint64_t id_of(const struct view_fold *f, const struct view_fields *p, const struct event *ev)
 {
-	for (size_t i = 0; i < n; i++) {
-		size_t was = out->len;
+	uint64_t id = 1;
 
-		value_text(&keys[i], out);
+	for (size_t i = 0; i < f->n_keys; i++) {
+		struct value v;
+
+		view_fields_get(p, &p->keys[i], ev, &v);
+		id = (id ^ hash_value(&v)) * 0x2127599bf4325c37;
+		id ^= id >> 29;
+	}
+	return id + !id;
+}
+
+static int put_cells(const struct view_fold *f, const struct view_fields *p, const struct event *ev, struct buf *out)
+{
+	for (size_t i = 0; i < f->n_keys; i++) {
+		size_t was = out->len;
+		struct value v;
+
+		view_fields_get(p, &p->keys[i], ev, &v);
+		value_text(&v, out);
 		if (out->len == was)
 			buf_add_str(out, UNKNOWN);
 		buf_add_char(out, '\0');
@@ -202,22 +218,14 @@ static int put_cells(const struct value *keys, size_t n, struct buf *out)
 static struct group *group_of(struct view_fold *f, const struct view_fields *p, const struct event *ev)
 {
 	_cleanup_(buf_fini) struct buf cells = { 0 };
-	struct value keys[VIEW_KEYS] = { 0 };
-	uint64_t id = 1;
-	uint32_t *at;
+	const uint64_t id = id_of(f, p, ev);
+	const uint32_t *at = map_find(&f->by_id, &id);
 
-	for (size_t i = 0; i < f->n_keys; i++) {
-		view_fields_get(p, &p->keys[i], ev, &keys[i]);
-		id = (id ^ hash_value(&keys[i])) * 0x2127599bf4325c37;
-		id ^= id >> 29;
-	}
-	id += !id;
-	at = map_find(&f->by_id, &id);
 	if (at)
 		return &f->groups.items[*at];
 	if (f->groups.len > VIEW_FOLD_GROUPS)
 		return &f->groups.items[0];
-	if (put_cells(keys, f->n_keys, &cells) < 0)
+	if (put_cells(f, p, ev, &cells) < 0)
 		return NULL;
 	return add_group(f, id, cells.data, cells.len);
 }
@@ -479,12 +487,17 @@ static uint64_t part_of(const struct view_fold *f, const struct view_fields *p, 
 	return 0;
 }
 
-/* Fills the parts of sums and counts. False if the event adds nothing to the view. */
+/*
+ * Fills the parts of the columns that take the event and of all that flows have. False if the event adds nothing to
+ * the view.
+ */
 static bool parts_of(struct view_fold *f, const struct view_fields *p, const struct event *ev, struct flow *flow,
 		     unsigned way, uint64_t parts[VIEW_COLS])
 {
 	bool any = false;
 
+	for (size_t k = 0; k < f->n_flow_cols; k++)
+		parts[f->flow_cols[k]] = 0;
 	for (unsigned k = 0; k < p->n_taken; k++) {
 		unsigned i = p->taken[k];
 
@@ -590,7 +603,7 @@ static void count(struct view_fold *f, const struct view_fields *p, struct group
 int view_fold_take(struct view_fold *f, const struct event *ev)
 {
 	const struct view_fields *p = fields_of(f, ev->desc);
-	uint64_t parts[VIEW_COLS] = { 0 };
+	uint64_t parts[VIEW_COLS];
 	struct flow *flow = NULL;
 	struct group *g;
 	unsigned way = 0;

@@ -34,7 +34,7 @@
 #include "base/macros.h"
 #include "base/rights.h"
 #include "worker/command_signals.h"
-#include "worker/worker.h"
+#include "worker/worker_opts.h"
 
 #define NOBODY 65534
 #define NETWORK_FDS 64
@@ -404,7 +404,7 @@ static uint32_t unmatched_action(const struct worker_opts *o)
 	return o->network ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS;
 }
 
-/* @o NULL: for the calling process, @accepts as in worker_confine_self(). */
+/* @o NULL: for the calling process, @accepts as in confine_self(). */
 static int filter_syscalls(const struct worker_opts *o, bool accepts)
 {
 	scmp_filter_ctx f;
@@ -428,7 +428,7 @@ static int filter_syscalls(const struct worker_opts *o, bool accepts)
 	return r;
 }
 
-bool worker_confines(void)
+bool confine_works(void)
 {
 	return !SANITIZED;
 }
@@ -486,7 +486,7 @@ int confine(const struct worker_opts *o, int in_fd, int out_fd, int keep_fd, pid
 	return filter_syscalls(o, false);
 }
 
-int worker_confine_self(bool accepts, struct err *err)
+int confine_self(bool accepts, struct err *err)
 {
 	static const struct worker_opts ordinary = { 0 };
 	bool was_root = geteuid() == 0;

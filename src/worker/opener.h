@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Opens files for a process that has dropped its privileges (worker_confine_self()): a worker that keeps the
+ * Opens files for a process that has dropped its privileges (confine_self()): a worker that keeps the
  * capabilities for files only. It is started beforehand, with a function that decides which files may be opened; it
  * receives a name and returns a descriptor. It can also remove a file that the process created, at the end of a run:
  * the request has no name, since the opener knows the file from its start.

@@ -27,7 +27,6 @@
 #include "base/rights.h"
 #include "worker/command_signals.h"
 #include "worker/worker_child.h"
-#include "worker/worker.h"
 
 #define FDS_MAX (WORKER_FDS_MAX + 3)	/* with answer, report and input */
 

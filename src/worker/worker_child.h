@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "worker/worker.h"
+#include "worker/worker_opts.h"
 
 /* Sent by a worker before it runs: code 0, or why it could not drop its privileges. */
 struct start_report {

@@ -257,7 +257,7 @@ def kernel_side(kinds, twin, calls, parallel):
 
 
 def tell(out):
-    """Lines of tests/bench/bench.h."""
+    """Lines of tests/bench/programs/bench.h."""
     for name, v in out["kinds"].items():
         print(f"figure\trpc: {name}, server CPU a call\t{v['cpu_us']:.1f}\tus")
         print(f"figure\trpc: {name}, the twin's\t{v['unwatched_cpu_us']:.1f}\tus")
@@ -278,8 +278,9 @@ def tell(out):
         print(f"check\trpc: twins that nobody watches cost the same, within 2 %, by an interval narrower than "
               f"{WIDEST:.2f}\t{'ok' if good else 'WRONG'}")
     if "headers" in kinds:
-        high = kinds["headers"]["high"]
-        print(f"ratio\trpc: CPU a call, headers over unwatched, upper 95 % bound\t{high:.3f}\t<=\t1.15")
+        # of many at a time the kernel's part alone may be more (doc/decisions/0017-traced-call.md)
+        high, name = kinds["headers"]["high"], "rpc: CPU a call, headers over unwatched, upper 95 % bound"
+        print(f"ratio\t{name}\t{high:.3f}\t<=\t1.15" if out["parallel"] == 1 else f"figure\t{name}\t{high:.3f}\t")
     if "headers" in kinds and "floor" in kinds:
         print(f"ratio\trpc: CPU a call, headers over empty programs\t"
               f"{kinds['headers']['cpu_ratio'] / kinds['floor']['cpu_ratio']:.3f}\t<=\t1.06")
@@ -324,7 +325,7 @@ def main():
     got = measure(args, twins, kinds)
     if args.keep:
         got = joined(args.keep, got)
-    out = {"suite": args.suite, "rounds": args.rounds,
+    out = {"suite": args.suite, "parallel": args.parallel, "rounds": args.rounds,
            "kinds": {name: summary(halves) for name, halves in got.items()}}
     if "floor" in kinds and "headers" in kinds:
         out["kernel"] = kernel_side(kinds, twins[0], 6 * args.calls, args.parallel)

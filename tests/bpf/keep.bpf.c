@@ -2,7 +2,7 @@
 /*
  * Two ways of keeping the last packets of a CPU where user space can read them later: a slot of an array that is
  * mapped there, and an overwritable perf ring. Both store the same 64 bytes of header and the packet's first bytes.
- * For tests/bench/keep_cost.c.
+ * For tests/bench/programs/keep_cost.c.
  */
 #include "bpf/kernel.h"
 #include <bpf/bpf_helpers.h>

@@ -10,6 +10,7 @@ from conftest import ROOT
 
 LIBDIR = subprocess.run([os.path.join(ROOT, "tools", "libdir.sh"), "/usr/local"], capture_output=True, text=True,
                         check=True).stdout.strip()
+UNINSTALL = os.path.join(ROOT, "tools", "uninstall.py")
 FILES = {
     "bin/sonde", "bin/sonde-strace", "bin/sonde-sysdig", "bin/sonde-hubble",
     f"{LIBDIR}/libsonde.so", f"{LIBDIR}/libsonde.so.0", f"{LIBDIR}/libsonde.a",
@@ -109,3 +110,30 @@ def test_uninstall_removes_all_of_it_and_nothing_else(sonde, tmp_path):
     own.unlink()
     assert "uninstalled" in make("uninstall", sonde.build, tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+def test_empty_directories_of_others_stay(tmp_path):
+    """Without DESTDIR those go that the installation made, also when it is done twice."""
+    source, build, prefix = tmp_path / "source", tmp_path / "build", tmp_path / "prefix"
+    others = prefix / "share/zsh/site-functions"
+    others.mkdir(parents=True)
+    source.mkdir()
+    places = {"a": "share/zsh/site-functions", "b": "share/fish/vendor_completions.d", "c": "share/sonde"}
+    for name in places:
+        (source / name).write_text("")
+    (source / "meson.build").write_text("project('x')\n" + "".join(
+        f"install_data('{name}', install_dir: '{place}')\n" for name, place in places.items()))
+
+    def run(*words):
+        return subprocess.run(words, capture_output=True, text=True, check=True,
+                              env={**os.environ, "DESTDIR": ""}).stdout
+
+    run("meson", "setup", f"-Dprefix={prefix}", str(build), str(source))
+    for _ in range(2):
+        made = run(UNINSTALL, "--missing", str(build))
+        run("meson", "install", "-C", str(build))
+        with open(prefix / "share/sonde/directories", "a", encoding="utf-8") as record:
+            record.write(made)
+    run(UNINSTALL, str(build))
+    assert {os.path.relpath(where, prefix) for where, *_ in os.walk(prefix)} == {
+        ".", "share", "share/zsh", "share/zsh/site-functions"}

@@ -77,6 +77,16 @@ def test_hooks_that_kernels_lack():
     assert rows == {name: [hooks[kernel][name] for kernel in KERNELS] for name in lacking}
 
 
+def test_owners_that_kernels_know():
+    """The other table, by what `make vm` expects."""
+    rows = {}
+    for line in read("probes/net/README.md").split("| owner of | 5.10 |")[1].split("\n\n")[0].splitlines()[2:]:
+        what, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        rows.update({(kernel, what): cell for kernel, cell in zip(KERNELS, cells)})
+    assert rows == {(kernel, what): who for kernel in KERNELS for what, who in
+                    re.findall(r"^owner of (.*): (.*)$", read(f"tests/vm/expect/{kernel}.txt"), re.M)}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_make_targets_exist(page):
     targets = set(re.findall(r"^([a-z][a-z0-9-]*):", read("Makefile"), re.M))

@@ -9,6 +9,7 @@ from score import Bar
 # Module kind_NAME: weight in the number of events.
 KINDS = {
     "prefork": 4,
+    "passed": 3,
     "names": 1,
     "files": 5,
     "reuse": 4,
@@ -29,6 +30,11 @@ BARS = (
     Bar("prefork.socket", "and to the accepted socket", how=True),
     Bar("prefork.name", "and has the worker's name"),
     Bar("prefork.workers", "every worker had connections"),
+    Bar("passed.ways", "connections were left to a child, passed by SCM_RIGHTS, taken by pidfd_getfd, and kept"),
+    Bar("passed.lost-packets", "one packet in 40 was dropped, and all of these drops are shown"),
+    Bar("passed.server", "a packet belongs to the process that used the socket last", how=True),
+    Bar("passed.client", "and at the other end to the client", how=True),
+    Bar("passed.socket", "and to the accepted socket, whoever has it", how=True),
     Bar("names.chain", "a call of an exec chain has the name of the image that made it"),
     Bar("names.process", "and its process"),
     Bar("names.stages", "every image of the chain made calls"),

@@ -186,7 +186,7 @@ def pack(kernel, ours, helpers, source, programs):
     for path in ours[1:]:
         compiler = re.search(r"clang-\d+$", os.path.dirname(path)).group()
         copy_program(path, root, "doctor-" + compiler, source, LOADS)
-    for name in ("calls", "send", "spin"):
+    for name in ("calls", "send", "serve", "spin"):
         copy_program(os.path.join(helpers, "vm-" + name), root, name, source)
     for path in programs:
         copy_program(path, root, os.path.basename(path), source)

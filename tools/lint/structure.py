@@ -29,13 +29,13 @@ INSTALLED = "include/sonde/"        # headers of programs and datapaths that are
 # Files that call each other because their input nests, and why.
 RECURSIONS = {
     "a packet within a packet: tunnels, and the header that an ICMP error quotes": {
-        "src/packet/" + name for name in ("packet.c", "packet_icmp.c", "packet_ip.c", "packet_link.c",
+        "src/packet/" + name for name in ("dissect.c", "packet_icmp.c", "packet_ip.c", "packet_link.c",
                                           "packet_transport.c", "packet_tunnel.c", "print.c")},
 }
 
 # Functions that only tests use, and why the product keeps them.
 TEST_INTERFACES = {
-    "ehframe_find": "user-space counterpart of the lookup that the BPF unwinder does in a table",
+    "ehframe_table_find": "user-space counterpart of the lookup that the BPF unwinder does in a table",
     "agent_inst_check": "a subscription's options without an agent",
     "jitdump_lookup_mem": "input from memory",
     "json_line_reserves": "key names that no event may use, for the test of all descriptors",

@@ -7,7 +7,7 @@ import { FactsContext, LIVE_DEFAULT, noteRange, useShown, type Facts } from "./a
 import { Failure } from "./failure";
 import { FilterBox } from "./filterbox";
 import { HostBox } from "./hosts";
-import { percent, plural, safe } from "./format";
+import { allDigits, percent, plural, safe } from "./format";
 import { BINDINGS, step, useKeys } from "./keys";
 import { onBeat, type Beat } from "./live";
 import { Clock, pan, RangeBox, resume, stop, zoom } from "./rangebox";
@@ -54,7 +54,7 @@ function Help({ close }: { close: () => void }) {
 function Lost({ beat: { lost, causes } }: { beat: Beat }) {
   const why = causes.map((c) => `${c.cause} ${c.count}`).join(", ");
 
-  return <span class={lost ? "lost bad" : "lost"} title={why || undefined}>lost {lost.toLocaleString("en")}</span>;
+  return <span class={lost ? "lost bad" : "lost"} title={why || undefined}>lost {allDigits(lost)}</span>;
 }
 
 function Status({ meta, beat }: { meta: Meta; beat: Beat }) {

@@ -10,7 +10,7 @@ import { ApiError, type EventRow, type Words } from "./api";
 import { common, useFacts } from "./answer";
 import { waitForAnswer } from "./busy";
 import { Failure } from "./failure";
-import { plural, safe } from "./format";
+import { allDigits, plural, safe } from "./format";
 import { onBeat } from "./live";
 import { stop } from "./rangebox";
 import { Rows } from "./rows";
@@ -80,7 +80,9 @@ function moveRow(list: HTMLElement, down: boolean): void {
 
 function RowLine({ row, index, chosen, digits, hosts }: { row: EventRow; index: number; chosen: boolean;
   digits: number; hosts: boolean }) {
-  const text = row.text.split("\n", 1)[0].replace(/^\d\d:\d\d:\d\d\.\d+ /, "");
+  const who = (row.process ? safe(row.process) : "") + (row.pid ? `[${row.pid}]` : "");
+  const line = safe(row.text.split("\n", 1)[0].replace(/^\d\d:\d\d:\d\d\.\d+ /, ""));
+  const text = line.startsWith(`${who} `) ? line.slice(who.length + 1) : line;
 
   return (
     <div role="row" aria-rowindex={index + 1} class={`event${chosen ? " chosen" : ""}${hosts ? " hosts" : ""}`}
@@ -90,8 +92,8 @@ function RowLine({ row, index, chosen, digits, hosts }: { row: EventRow; index: 
         clock(BigInt(row.ts), digits)}</a></span>
       {hosts && <span role="cell" class="host">{safe(row.host || "")}</span>}
       <span role="cell" class="type">{safe(row.type)}</span>
-      <span role="cell" class="who">{row.process ? safe(row.process) : ""}{row.pid ? `[${row.pid}]` : ""}</span>
-      <span role="cell" class="text">{safe(text)}</span>
+      <span role="cell" class="who">{who}</span>
+      <span role="cell" class="text">{text}</span>
     </div>
   );
 }
@@ -159,7 +161,7 @@ export function EventList({ view, clause, height, label }: Props) {
     <section aria-label={label}>
       <Failure error={error} />
       <p class="count">{rows?.loaded ? plural(rows.n, "event") : "..."}{rows && rows.n > total ?
-        `, ${total.toLocaleString("en")} here` : ""}{rows?.lost ? <b class="bad">, {rows.lost} lost</b> : ""}</p>
+        `, ${allDigits(total)} here` : ""}{rows?.lost ? <b class="bad">, {rows.lost} lost</b> : ""}</p>
       <div class="events" role="table" aria-label={label} aria-rowcount={rows?.n ?? -1} ref={place} tabIndex={0}
         onScroll={scrolled} onKeyDown={(e) => {
           if (e.key === "ArrowDown" || e.key === "ArrowUp") {

@@ -2,6 +2,12 @@
 /* Numbers of at most five characters with their unit, times, and text that may hold anything. */
 import type { Unit } from "./api";
 
+const ENGLISH = new Intl.NumberFormat("en"); // n.toLocaleString("en") looks its locale up each time
+
+export function allDigits(n: number): string {
+  return ENGLISH.format(n);
+}
+
 const STEPS = ["", "k", "M", "G", "T", "P"];
 
 function scaled(v: number, step: number, units: string[]): string {
@@ -61,7 +67,7 @@ export function value(v: number | null | undefined, unit: Unit): string {
 export function exact(v: number | null | undefined, unit: Unit): string {
   if (v === null || v === undefined)
     return "not known";
-  return unit === "percent" ? `${v} %` : `${v.toLocaleString("en")}${unit === "number" ? "" : ` ${unit}`}`;
+  return unit === "percent" ? `${v} %` : `${allDigits(v)}${unit === "number" ? "" : ` ${unit}`}`;
 }
 
 /* Controls, line separators and bidirectional overrides, escaped: a name must not rearrange the line it stands in. */
@@ -77,5 +83,5 @@ export function safe(text: string): string {
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+  return `${allDigits(n)} ${n === 1 ? one : many}`;
 }

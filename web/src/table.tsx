@@ -37,10 +37,10 @@ function Cells<R>({ p, row, open, toggle }: { p: Props<R>; row: R; open: boolean
     <>
       {p.columns.map((c, i) => {
         const to = i === 0 && p.link ? p.link(row) : null;
-        const inside = c.cell(row);
+        const inside = c.cell(row), none = inside === "0" || inside === "0B";
 
         return (
-          <td class={`${c.numeric ? "num" : ""} ${c.main ? "main" : ""} ${
+          <td class={`${c.numeric ? "num" : ""} ${none ? "none" : ""} ${c.main ? "main" : ""} ${
             c.main || i === 0 || c.head === p.sort ? "" : "low"}`}
             title={c.exact?.(row)}>
             {c.bar && <i class="bar" style={{ width: `${Math.min(100, c.bar(row) * 100).toFixed(1)}%` }} />}

@@ -6,8 +6,8 @@
  *
  * The programs stand apart from those of gohttp2.bpf.c: without ranges none of this is loaded.
  *
- * Known only where the Framer's reader is a connection of package net, or a bufio.Reader on one: through TLS and
- * other wrappers the stream has other bytes than the frames.
+ * Known only where the Framer's reader is a connection of package net, or a bufio.Reader or gRPC's own reader on one:
+ * through TLS and other wrappers the stream has other bytes than the frames.
  */
 #include "bpf/ident.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
@@ -42,12 +42,12 @@ enum pending { PENDING_UNKNOWN, PENDING_AT, PENDING_BEHIND };
 
 struct gohttp2_framer {
 	__u64 reader;	/* object behind Framer.r */
-	__u64 held;	/* of the bufio.Reader: the object, 0 = none */
+	__u64 held;	/* the reader with a buffer: the object, 0 = none */
 	__u64 pending;	/* address of the count, or of the pointer to a bufio.Writer */
 	__u64 sk;	/* kernel address: compared and read, never trusted */
 	__u32 ports, netns;
 	__u32 kind;	/* enum pending */
-	__u32 pad;
+	__u16 held_r, held_w;
 };
 
 /* Framers whose bytes are those of the stream. */
@@ -106,6 +106,29 @@ static __always_inline bool sock_in_use(struct gohttp2_scratch *s, const struct 
 	return read_sock(s, sk) && sock_ports(s) == f->ports && BPF_CORE_READ(sk, sk_socket);
 }
 
+/* @r: the Framer's reader, then the connection that it reads. False: not known. */
+static __always_inline bool find_held(struct gohttp2_framer *f, const struct gohttp2_layout *l,
+				      struct gohttp2_iface *r, const struct gohttp2_iface *w)
+{
+	__u64 type = iface_type(r), at;
+
+	if (!type)
+		return false;
+	if (type == l->reader_type) {
+		f->held_r = l->reader_r;
+		f->held_w = l->reader_w;
+		at = l->reader_rd == GOHTTP2_NO_OFF ? 0 : r->data + l->reader_rd;
+	} else if (type == l->ready_type) { /* it has a function for the socket; gRPC's writer has the same one */
+		f->held_r = l->ready_r;
+		f->held_w = l->ready_w;
+		at = l->bufw_conn == GOHTTP2_NO_OFF || iface_type(w) != l->bufw_type ? 0 : w->data + l->bufw_conn;
+	} else {
+		return true;
+	}
+	f->held = r->data;
+	return at && f->held_r != GOHTTP2_NO_OFF && f->held_w != GOHTTP2_NO_OFF && !read_user(r, sizeof(*r), at);
+}
+
 static __always_inline bool learn_framer(struct gohttp2_scratch *s, const struct gohttp2_layout *l, __u64 framer,
 					 struct gohttp2_framer *ret)
 {
@@ -115,11 +138,8 @@ static __always_inline bool learn_framer(struct gohttp2_scratch *s, const struct
 	    read_user(&r, sizeof(r), framer + l->framer_r) || read_user(&w, sizeof(w), framer + l->framer_w))
 		return false;
 	*ret = (struct gohttp2_framer){ .reader = r.data };
-	if (l->reader_type && iface_type(&r) == l->reader_type) {
-		ret->held = r.data;
-		if (l->reader_rd == GOHTTP2_NO_OFF || read_user(&r, sizeof(r), ret->held + l->reader_rd))
-			return false;
-	}
+	if (!find_held(ret, l, &r, &w))
+		return false;
 	ret->sk = (__u64)plain_sock(l, &r);
 	if (!ret->sk || !read_sock(s, (void *)ret->sk))
 		return false;
@@ -165,14 +185,13 @@ static __always_inline long bytes_pending(const struct gohttp2_framer *f, const 
 }
 
 /* Bytes that @f's reader holds. Negative: not known. */
-static __always_inline long bytes_held(const struct gohttp2_framer *f, const struct gohttp2_layout *l)
+static __always_inline long bytes_held(const struct gohttp2_framer *f)
 {
 	__u64 r = 0, w = 0;
 
 	if (!f->held)
 		return 0;
-	if (l->reader_r == GOHTTP2_NO_OFF || l->reader_w == GOHTTP2_NO_OFF ||
-	    read_user(&r, sizeof(r), f->held + l->reader_r) || read_user(&w, sizeof(w), f->held + l->reader_w))
+	if (read_user(&r, sizeof(r), f->held + f->held_r) || read_user(&w, sizeof(w), f->held + f->held_w))
 		return -1;
 	return w < r ? -1 : (long)(__u32)(w - r);
 }
@@ -251,7 +270,7 @@ static __always_inline void on_frame(struct gohttp2_scratch *s, const struct goh
 	if (!framer || !(sent ? frame_sent(s, l, site, framer, &fr) : frame_read(s, l, &fr)) ||
 	    !find_framer(s, l, framer, &f))
 		return;
-	extra = sent ? bytes_pending(&f, l) : bytes_held(&f, l);
+	extra = sent ? bytes_pending(&f, l) : bytes_held(&f);
 	r.id.sock = SOCK(s, __u64, skc_cookie);
 	if (extra < 0 || !r.id.sock)
 		return;

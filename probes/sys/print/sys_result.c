@@ -20,7 +20,7 @@ static const struct { int code; const char *text; } restarts[] = {
 
 static int add_error(int64_t code, struct buf *out)
 {
-	const char *name = xlat_name(&sys_table_xlat_named("errno")->x, (uint64_t)code);
+	const char *name = xlat_name(&sys_xlat_errno->x, (uint64_t)code);
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(restarts); i++)
 		if (restarts[i].code == code)

@@ -12,6 +12,7 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "event/params.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_map.h"
 #include "probes/sys/sys_params.h"

@@ -6,9 +6,15 @@
 #ifndef SYS_PUSHDOWN_PART_H
 #define SYS_PUSHDOWN_PART_H
 
-#include "probes/sys/pushdown/sys_pushdown.h"
+#include <stdbool.h>
 
+struct buf;
+struct filter;
 struct filter_conjunct;
+struct registry;
+struct sys_call;
+struct sys_pushdown;
+struct sys_pushdown_opts;
 
 struct pushing {
 	const struct registry *reg;

@@ -8,6 +8,7 @@
 
 #include "base/macros.h"
 #include "event/filter/filter.h"
+#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_map.h"
 #include "probes/sys/pushdown/sys_pushdown_part.h"

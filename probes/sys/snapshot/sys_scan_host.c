@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "probes/sys/snapshot/sys_scan.h"
 #include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/schema.h"
 

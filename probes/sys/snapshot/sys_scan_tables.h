@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "event/params.h"
-#include "probes/sys/snapshot/sys_scan.h"
 
 /* A socket in /proc/net. */
 struct scan_socket {
@@ -25,7 +24,7 @@ struct scan_socket {
 struct scan {
 	int proc_fd;
 	char *host_root;	/* owned */
-	scan_fn fn;
+	int (*fn)(void *ctx, const struct params_out *row); /* scan_fn */
 	void *ctx;
 	struct params_out out;
 	bool anew;		/* thread rows announce that descriptor rows follow */

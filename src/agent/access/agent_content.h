@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/agent.h"
+#include "agent/agent_conf.h"
 #include "base/buf.h"
 
 struct agent_request;

@@ -9,101 +9,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/agent_conn.h"
+#include "agent/access/agent_use.h"
 #include "agent/agent_state.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/str.h"
 #include "base/units.h"
 #include "ipc/proto.h"
-
-/* ---- cost of options ---- */
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t r;
-
-	return __builtin_mul_overflow(a, b, &r) ? UINT64_MAX : r;
-}
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
-/* The largest of "65535", "drop=256": parse errors are reported elsewhere. */
-static uint64_t largest(const struct opt_strv *v, uint64_t zero_is)
-{
-	uint64_t most = 0, n;
-
-	for (size_t i = 0; i < v->len; i++) {
-		const char *eq = strrchr(v->items[i], '=');
-
-		if (str_to_bytes(eq ? eq + 1 : v->items[i], &n) == 0)
-			most = MAX(most, n ? n : zero_is);
-	}
-	return most;
-}
-
-static uint64_t value_of(const struct opt *o, const void *at)
-{
-	switch (o->kind) {
-	case OPT_BOOL: return *(const bool *)at;
-	case OPT_U32: return *(const uint32_t *)at;
-	case OPT_U64:
-	case OPT_BYTES:
-	case OPT_DURATION: return *(const uint64_t *)at;
-	case OPT_STRV: return largest(at, o->zero_is);
-	case OPT_COUNT:
-	case OPT_STR:
-	case OPT_MAYBE:
-	case OPT_U32V:
-	case OPT_ENUM:
-	case OPT_CALL:
-	case OPT__MAX: break;
-	}
-	return 0;
-}
-
-static bool in_effect(const struct opt *o, const char *conf)
-{
-	for (size_t i = 0; i < o->with_size; i++)
-		if (conf[o->with + i])
-			return true;
-	return !o->with_size;
-}
-
-static void measure(const struct opt *o, const char *conf, unsigned n_cpus, struct inst_use *ret)
-{
-	uint64_t v = value_of(o, conf + o->off), unit = o->unit ? o->unit : 1;
-	uint64_t *hz = &ret->of[OPT_USE_HZ], *shortest = &ret->of[OPT_USE_INTERVAL];
-
-	if (!v && o->kind != OPT_STRV)
-		v = o->zero_is;
-	if (!v || !in_effect(o, conf))
-		return;
-	switch (o->use) {
-	case OPT_USE_HZ: *hz = plus(*hz, v); break;
-	case OPT_USE_PERIOD: *hz = plus(*hz, unit / v + !!(unit % v)); break;
-	case OPT_USE_BYTES: ret->of[OPT_USE_BYTES] = MAX(ret->of[OPT_USE_BYTES], times(v, unit)); break;
-	case OPT_USE_MEMORY:
-		v = times(times(v, unit), o->per_cpu ? n_cpus : 1);
-		ret->of[OPT_USE_MEMORY] = plus(ret->of[OPT_USE_MEMORY], v);
-		break;
-	case OPT_USE_INTERVAL: *shortest = *shortest ? MIN(*shortest, v) : v; break;
-	case OPT_USE_UNSAID:
-	case OPT_USE_NONE:
-	case OPT_USE__MAX: break;
-	}
-}
-
-void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret)
-{
-	*ret = (struct inst_use){ 0 };
-	for (size_t i = 0; i < n_sets; i++)
-		for (const struct opt *o = sets[i].opts; opt_is_row(o); o++)
-			measure(o, sets[i].conf, n_cpus, ret);
-}
 
 /* ---- use by user ---- */
 
@@ -137,7 +48,7 @@ static uint64_t sum_of(const struct agent *a, uint32_t mask, enum opt_use use)
 
 	for (uint16_t i = 1; i < SONDE_INSTANCES; i++)
 		if (mask & 1u << i && a->insts.of[i])
-			sum = plus(sum, a->insts.of[i]->use.of[use]);
+			sum = agent_use_plus(sum, a->insts.of[i]->use.of[use]);
 	return sum;
 }
 
@@ -165,8 +76,8 @@ int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct e
 static int check_use(const struct agent_conn *c, uint32_t mask, const struct inst_use *use, struct err *err)
 {
 	const struct agent_limits *l = &c->a->conf.limits;
-	uint64_t hz = plus(sum_of(c->a, mask, OPT_USE_HZ), use->of[OPT_USE_HZ]);
-	uint64_t memory = plus(sum_of(c->a, mask, OPT_USE_MEMORY), use->of[OPT_USE_MEMORY]);
+	uint64_t hz = agent_use_plus(sum_of(c->a, mask, OPT_USE_HZ), use->of[OPT_USE_HZ]);
+	uint64_t memory = agent_use_plus(sum_of(c->a, mask, OPT_USE_MEMORY), use->of[OPT_USE_MEMORY]);
 	uint64_t interval = use->of[OPT_USE_INTERVAL];
 	unsigned uid = c->peer.uid;
 
@@ -189,11 +100,11 @@ static int check_use(const struct agent_conn *c, uint32_t mask, const struct ins
 	return 0;
 }
 
-int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err)
+int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, uint16_t shared, struct err *err)
 {
 	uint32_t mask;
 
-	if (!c || !is_limited(c))
+	if (!is_limited(c) || (shared && c->sub.mask & 1u << shared))
 		return 0;
 	mask = has_of(c->a, c->peer.uid).mask;
 	if ((unsigned)__builtin_popcount(mask) >= c->a->conf.limits.max_instances)

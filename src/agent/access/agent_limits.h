@@ -10,24 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/opt.h"
-
 struct agent;
 struct agent_conn;
 struct agent_limits;
 struct err;
+struct inst_use;
 
-/* Reserved for control: connections beyond max-clients, and instances. */
+/* Reserved for control, beyond max-clients. */
 #define CONTROL_CONNECTIONS 4u
-#define CONTROL_INSTANCES 1u
-
-/* Resources of one instance. OPT_USE_INTERVAL: the shortest, 0 = none; OPT_USE_BYTES: the maximum. */
-struct inst_use {
-	uint64_t of[OPT_USE__MAX];
-};
-
-/* Sums the resources that the options of @sets take. */
-void agent_limits_measure(const struct opt_set *sets, size_t n_sets, unsigned n_cpus, struct inst_use *ret);
 
 /* Replaces zeros by defaults. */
 void agent_limits_defaults(struct agent_limits *l);
@@ -37,7 +27,7 @@ void agent_limits_defaults(struct agent_limits *l);
  * message that names the limit and its row.
  */
 int agent_limits_subscription(const struct agent_conn *c, size_t bytes, struct err *err);
-int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, struct err *err);
+int agent_limits_instance(const struct agent_conn *c, const struct inst_use *use, uint16_t shared, struct err *err);
 
 /* May @uid connect? 0, or -EUSERS with a message. */
 int agent_limits_connection(const struct agent *a, uint32_t uid, bool control, struct err *err);

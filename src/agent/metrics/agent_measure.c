@@ -5,12 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/agent_conf.h"
 #include "agent/agent_inst.h"
 #include "agent/metrics/agent_push.h"
 #include "agent/agent_request.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -209,4 +210,19 @@ void agent_measure_write(const struct agent_measure *a, bool openmetrics, struct
 	if (a->push)
 		put_pushed(a, openmetrics, out);
 	metrics_text(a->metrics, openmetrics, out);
+}
+
+/* ---- lag ---- */
+
+void agent_measure_lag(struct agent_lag *l, const struct sonde_rec *r)
+{
+	uint64_t now = clock_boot_ns();
+
+	l->due = false;
+	l->now = MAX(l->now, now > r->ts_ns ? now - r->ts_ns : 0);
+}
+
+uint64_t agent_measure_lag_ns(const struct agent_lag *l)
+{
+	return MAX(l->now, l->last);
 }

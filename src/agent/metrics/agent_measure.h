@@ -19,6 +19,7 @@ struct buf;
 struct err;
 struct event;
 struct metrics;
+struct sonde_rec;
 
 struct agent_measure {
 	struct agent_insts *insts;	/* borrowed */
@@ -45,5 +46,14 @@ void agent_measure_event(struct agent_measure *a, const struct event *ev);
 void agent_measure_tick(struct agent_measure *a, uint64_t now_ns);
 /* Appends the families; nothing without them. */
 void agent_measure_write(const struct agent_measure *a, bool openmetrics, struct buf *out);
+
+/* Age of records when they are read, in ns: one record per batch is measured. */
+struct agent_lag {
+	uint64_t now, last; /* maximum of this second and of the previous one */
+	bool due;	    /* measure the next record */
+};
+
+void agent_measure_lag(struct agent_lag *l, const struct sonde_rec *r);
+uint64_t agent_measure_lag_ns(const struct agent_lag *l);
 
 #endif

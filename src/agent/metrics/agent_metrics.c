@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/agent_conn.h"
 #include "agent/agent_state.h"
+#include "agent/record/agent_record.h"
 #include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -181,19 +181,6 @@ static void put_time(const struct agent *a, struct page *p) { each_instance(a, p
 
 /* ---- the reader ---- */
 
-void agent_metrics_measure_lag(struct agent_lag *l, const struct sonde_rec *r)
-{
-	uint64_t now = clock_boot_ns();
-
-	l->due = false;
-	l->now = MAX(l->now, now > r->ts_ns ? now - r->ts_ns : 0);
-}
-
-uint64_t agent_metrics_lag_ns(const struct agent_lag *l)
-{
-	return MAX(l->now, l->last);
-}
-
 static struct ring_stats reader_stats(const struct agent *a)
 {
 	struct ring_stats st;
@@ -216,7 +203,7 @@ static void put_hold_cpu(const struct agent *a, struct page *p)
 }
 static void put_lag(const struct agent *a, struct page *p)
 {
-	put_real(p, "", (double)agent_metrics_lag_ns(&a->lag) / 1e9);
+	put_real(p, "", (double)agent_measure_lag_ns(&a->lag) / 1e9);
 }
 
 static void put_fill(const struct agent *a, struct page *p)

@@ -9,16 +9,7 @@
 struct agent;
 struct buf;
 struct sonde_ledger;
-struct sonde_rec;
 
-/* Age of records when they are read, in ns: one record per batch is measured. */
-struct agent_lag {
-	uint64_t now, last; /* maximum of this second and of the previous one */
-	bool due;	    /* measure the next record */
-};
-
-void agent_metrics_measure_lag(struct agent_lag *l, const struct sonde_rec *r);
-uint64_t agent_metrics_lag_ns(const struct agent_lag *l);
 uint64_t agent_metrics_lost(const struct sonde_ledger *l); /* sum over all causes */
 uint64_t agent_metrics_memory_bytes(void);		   /* resident */
 /* All metrics in OpenMetrics or Prometheus text format; buf_error(@out) without memory. */

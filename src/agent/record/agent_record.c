@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "agent/agent_capture.h"
-#include "agent/agent_conn.h"
 #include "agent/agent_send.h"
 #include "agent/agent_state.h"
 #include "agent/record/record_sets.h"

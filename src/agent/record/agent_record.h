@@ -6,35 +6,14 @@
 #ifndef AGENT_AGENT_RECORD_H
 #define AGENT_AGENT_RECORD_H
 
-#include <stdbool.h>
 #include <stdint.h>
-
-#include "agent/record/record_process.h"
-#include "base/buf.h"
 
 struct agent;
 struct agent_conf;
 struct agent_conn;
+struct buf;
 struct err;
-struct loop_source;
 struct verb_args;
-struct worker;
-
-struct agent_record {
-	struct worker *worker;		/* owned; NULL = agent.conf has no recording, or the process ended */
-	int fd;				/* owned; requests and replies */
-	struct loop_source *io;
-	struct record_process_opts opts;
-	struct agent_conn *conn;	/* its connection; NULL = none */
-	/* agent_conn_answer() */
-	void (*answer)(struct agent_conn *c, int result, const struct err *err, struct buf *text);
-	struct agent_conn *asker;	/* client that waits for a reply; NULL = none */
-	struct buf words;		/* subscription of `record`; empty = none */
-	bool waits;			/* a reply is due */
-	bool configured;
-	bool rested, ended;		/* logged */
-	struct record_process_report report;
-};
 
 /* -EINVAL with a sentence for rows that cannot work. */
 int agent_record_check(const struct agent_conf *conf, struct err *err);

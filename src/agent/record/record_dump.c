@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/record/record_process.h"
+#include "agent/record/record_opts.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "store/store_cut.h"

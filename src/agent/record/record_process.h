@@ -11,27 +11,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "store/store_dir.h"
+#include "agent/record/record_opts.h"
 
 #define RECORD_PROCESS_WORDS_MAX 4096	/* of a request */
 #define RECORD_PROCESS_TEXT_MAX 512	/* of a reply */
 #define RECORD_PROCESS_NAME_MAX 64	/* of a dump */
-
-/* In the memory of both processes since the fork. */
-struct record_process_opts {
-	int client_fd;		/* the agent's protocol */
-	int request_fd;		/* requests, replies, reports */
-	const char *dir;	/* path of the store */
-	mode_t mode;		/* of its files */
-	gid_t group;		/* with mode 0640 */
-	struct store_limits limits;
-	uint64_t segment_bytes;
-	uint64_t keep_ns;	/* a flight recorder: only dumps are written; 0 = all is */
-	bool (*is_state)(void *ctx, uint16_t type);	/* store_writer_opts.is_state */
-	void *ctx;
-};
 
 enum record_process_kind {
 	RECORD_PROCESS_START,	/* words: a subscription */

@@ -13,9 +13,9 @@
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/units.h"
+#include "cmd/run/run_conf.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
 
 bool closing_needed(const struct run_conf *c)
 {

@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "cmd/closing/closing.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "probes/net/net_event.h"

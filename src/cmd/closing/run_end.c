@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "cmd/run/run_conf.h"
+#include "cmd/run/run_ops.h"
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -11,8 +13,7 @@
 #include "cmd/child.h"
 #include "cmd/closing/closing.h"
 #include "cmd/other_netns.h"
-#include "cmd/run.h"
-#include "cmd/run_select.h"
+#include "cmd/run/run_select.h"
 #include "event/core.h"
 #include "event/names.h"
 #include "state/state.h"

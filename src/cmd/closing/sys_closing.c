@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/closing/tally.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "probes/sys/sys_body.h"
 #include "probes/sys/sys_event.h"

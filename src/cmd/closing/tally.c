@@ -13,7 +13,7 @@
 #include "loop/loop.h"
 #include "base/opt.h"
 #include "cmd/closing/closing.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "sinks/sink.h"

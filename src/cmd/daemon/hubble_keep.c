@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "cmd/daemon/keeper.h"
 #include "cmd/daemon/remote.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "http/http2_library.h"
 #include "http/http_listen.h"
 #include "hubble/hubble_observer.h"

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "cmd/run/run_conf.h"
+#include "cmd/run/run_ops.h"
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -16,7 +18,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "ipc/client.h"
-#include "cmd/run.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2

@@ -18,7 +18,7 @@
 #include "cmd/cmd.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"

@@ -9,7 +9,7 @@
 
 #include "base/opt.h"
 #include "cmd/net/recorder.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "probes/net/net_conf.h"
 
 struct cmd_words;

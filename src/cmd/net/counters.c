@@ -13,7 +13,7 @@
 #include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"

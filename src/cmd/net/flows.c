@@ -17,7 +17,7 @@
 #include "cmd/closing/flow_closing.h"
 #include "cmd/net/flows.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/top/top.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"

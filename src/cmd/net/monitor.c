@@ -17,7 +17,7 @@
 #include "cmd/net/monitor.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_conf.h"

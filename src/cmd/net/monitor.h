@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "probes/net/net_conf.h"
 
 struct cilium_listener;

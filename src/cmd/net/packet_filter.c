@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "pktfilter/pktfilter.h"

@@ -25,7 +25,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/json.h"
 #include "policy/policy.h"

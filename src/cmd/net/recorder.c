@@ -15,7 +15,7 @@
 #include "base/macros.h"
 #include "base/vec.h"
 #include "base/units.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probes/net/net_conf.h"

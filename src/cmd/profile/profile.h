@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "base/buf.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/gohttp2/gohttp2.h"

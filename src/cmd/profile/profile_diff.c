@@ -48,19 +48,6 @@ static void side_fini(struct side *side)
 
 /* ---- a sink that collects one recording ---- */
 
-static int gather_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(s->state, s->opts);
-}
-
-static int gather_event(struct sink *s, const struct event *ev)
-{
-	size_t i;
-
-	sinks_profile_take(s->state, ev, &i);
-	return 0;
-}
-
 static int gather_close(struct sink *s)
 {
 	struct profile *p = s->state;
@@ -74,7 +61,7 @@ static int gather_close(struct sink *s)
 
 static const struct sink_ops gather_sink = {
 	.name = "gather", .summary = "for the command itself", .state_size = sizeof(struct profile),
-	.open = gather_open, .event = gather_event, .close = gather_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .close = gather_close,
 };
 
 static int read_side(struct side *side, const char *file, const struct cmd_words *w)

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "stack/view.h"
 #include "sym/sym.h"
 

@@ -20,7 +20,7 @@
 #include "cmd/profile/profile.h"
 #include "cmd/record/record_keep.h"
 #include "cmd/record/record_store.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "pipeline/pipeline.h"

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "sinks/sink.h"
 #include "sonde/store.h"

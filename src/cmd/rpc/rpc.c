@@ -25,7 +25,7 @@
 #include "cmd/rpc/rpc_program.h"
 #include "cmd/rpc/rpc_sockets.h"
 #include "cmd/rpc/rpc_summary.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/top/top.h"
 #include "cmd/closing/tally.h"
 #include "event/decode.h"

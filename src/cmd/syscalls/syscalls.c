@@ -25,7 +25,7 @@
 #include "cmd/closing/sys_closing.h"
 #include "cmd/closing/tally.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/syscalls/syscalls.h"
 #include "cmd/syscalls/syscalls_filter.h"
 #include "cmd/syscalls/view_table.h"

@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 #include "base/opt.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 
 struct buf;
 struct err;

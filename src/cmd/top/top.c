@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/top/top.h"
 #include "event/filter/filter.h"
 #include "pipeline/pipeline.h"

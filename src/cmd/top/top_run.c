@@ -17,7 +17,7 @@
 #include "base/macros.h"
 #include "base/units.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/screen.h"
 #include "cmd/top/top.h"
 #include "cmd/top/top_functions.h"

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/top/top.h"
 #include "view/view.h"
 #include "view/view_kept.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/opt.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "cmd/trace/trace_select.h"
 #include "probes/call/call.h"
 #include "probes/cpu/cpu_conf.h"

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "base/str.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "trace/trace_fact.h"

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/daemon/remote.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "ipc/client.h"
 #include "loop/loop.h"
 #include "pipeline/pipeline.h"

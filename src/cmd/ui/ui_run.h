@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "agent/record/record_sets.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 
 struct cmd_words;
 struct ui_token;

@@ -14,6 +14,7 @@
 #include "cmd/net/monitor.h"
 #include "compat/compat.h"
 #include "scap/render.h"
+#include "scap/state/view.h"
 
 struct cilium_conf {
 	struct monitor_conf monitor;

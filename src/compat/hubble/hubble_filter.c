@@ -14,7 +14,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/units.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "event/value.h"
 
 /* ---- options ---- */

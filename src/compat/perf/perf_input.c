@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "compat/perf/perf_select.h"
 #include "event/event.h"
 #include "probes/cpu/cpu_event.h"

@@ -12,7 +12,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "probes/cpu/cpu_conf.h"
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "compat/compat.h"
 #include "compat/perf/perf_header.h"
 #include "compat/perf/perf_hist.h"

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "compat/compat.h"
 #include "compat/perf/perf_input.h"
 #include "compat/perf/perf_lines.h"

@@ -19,7 +19,7 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
-#include "cmd/run.h"
+#include "cmd/run/run.h"
 #include "compat/compat.h"
 #include "compat/perf/perf_hist.h"
 #include "compat/perf/perf_opts.h"

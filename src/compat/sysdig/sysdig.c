@@ -21,6 +21,7 @@
 #include "event/event.h"
 #include "scap/event.h"
 #include "scap/render.h"
+#include "scap/state/view.h"
 
 struct sysdig_conf {
 	struct syscalls_conf syscalls; /* at the start: functions of options take it */

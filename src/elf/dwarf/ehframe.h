@@ -11,9 +11,6 @@
 #define ELF_EHFRAME_H
 
 #include <stddef.h>
-#include <stdint.h>
-
-#include "sonde/unwind_wire.h"
 
 struct buf;
 struct elf;
@@ -23,14 +20,5 @@ struct elf;
  * table exceeds @max_bytes, -ENOMEM, or the error of the file's reader.
  */
 int ehframe_compile(struct elf *e, size_t max_bytes, struct buf *ret);
-
-/* A table without rows: frame pointers throughout. 0 or -ENOMEM. */
-int ehframe_empty(struct buf *ret);
-
-/* Validates @table against its header. -EBADMSG. */
-int ehframe_check(const void *table, size_t len, struct sonde_unwind_head *ret);
-
-/* The rule for file offset @off in a validated table, by the same search as the kernel side. */
-struct sonde_unwind_rule ehframe_find(const void *table, uint64_t off);
 
 #endif

@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "elf/dwarf/ehframe.h"
 
 #define PAGE_BYTES (1u << SONDE_UNWIND_PAGE_SHIFT)
 #define PAGES_MAX (1u << 22)	/* 4 GB of code */
@@ -162,7 +161,7 @@ int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes,
 	return write_all(t, &h, &pages, &rows, max_bytes, ret);
 }
 
-int ehframe_empty(struct buf *ret)
+int ehframe_table_empty(struct buf *ret)
 {
 	struct cfi_table t;
 	int r = ehframe_table_init(&t, 0);
@@ -190,7 +189,7 @@ static bool check_pages(const uint32_t *pages, const struct sonde_unwind_head *h
 	return true;
 }
 
-int ehframe_check(const void *table, size_t len, struct sonde_unwind_head *ret)
+int ehframe_table_check(const void *table, size_t len, struct sonde_unwind_head *ret)
 {
 	struct sonde_unwind_head h;
 	const uint32_t *pages, *rows;
@@ -216,7 +215,7 @@ int ehframe_check(const void *table, size_t len, struct sonde_unwind_head *ret)
 	return 0;
 }
 
-struct sonde_unwind_rule ehframe_find(const void *table, uint64_t off)
+struct sonde_unwind_rule ehframe_table_find(const void *table, uint64_t off)
 {
 	const struct sonde_unwind_head *h = table;
 	const struct sonde_unwind_rule *rules = (const void *)(h + 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An unwind table (sonde/unwind_wire.h) under construction: rows by file offset, each with the number of a rule.
+ * An unwind table (sonde/unwind_wire.h): under construction, rows by file offset, each with the number of a rule;
+ * complete, its check and the search for a rule.
  */
 #ifndef ELF_EHFRAME_TABLE_H
 #define ELF_EHFRAME_TABLE_H
@@ -38,5 +39,14 @@ int ehframe_table_gap(struct cfi_table *t, uint64_t off);
 
 /* Splits the rows into pages and appends header, rules, pages and rows to @ret. -E2BIG, -ENOMEM. */
 int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret);
+
+/* A table without rows: frame pointers throughout. 0 or -ENOMEM. */
+int ehframe_table_empty(struct buf *ret);
+
+/* Validates @table against its header. -EBADMSG. */
+int ehframe_table_check(const void *table, size_t len, struct sonde_unwind_head *ret);
+
+/* The rule for file offset @off in a validated table, by the same search as the kernel side. */
+struct sonde_unwind_rule ehframe_table_find(const void *table, uint64_t off);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "elf/elf.h"
+#include "elf/go/gopclntab.h"
 #include "elf/go/gotable.h"
 #include "elf/go/gotext.h"
 

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
-#include "elf/go/gopclntab.h"
 
 enum go_version { GO_1_2, GO_1_16, GO_1_18, GO_VERSION__MAX };
 

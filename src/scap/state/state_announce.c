@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "scap/block.h"
+#include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
 /* A thread shares descriptors, directories, signal handlers, memory. */

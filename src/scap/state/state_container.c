@@ -8,6 +8,7 @@
 #include "base/macros.h"
 #include "container/container.h"
 #include "container/container_file.h"
+#include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
 #define ID_SHOWN 12	/* digits, as sysdig and the engines print it */

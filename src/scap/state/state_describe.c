@@ -9,6 +9,7 @@
 #include "base/macros.h"
 #include "event/event.h"
 #include "scap/block.h"
+#include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 #include "sonde/scap_wire.h"
 

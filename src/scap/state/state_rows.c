@@ -7,6 +7,7 @@
 #include "event/event.h"
 #include "scap/block.h"
 #include "scap/event.h"
+#include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
 #define ANCESTORS_MAX 64

@@ -5,10 +5,10 @@
 #ifndef SCAP_STATE_TABLES_H
 #define SCAP_STATE_TABLES_H
 
+#include "base/map.h"
 #include "base/vec.h"
-#include "scap/render.h"
 #include "scap/schema.h"
-#include "scap/state/state.h"
+#include "scap/state/view.h"
 
 /* Hostile files name millions of things: what is kept in all, names included. */
 #define STATE_BYTES_MAX (512u << 20)

@@ -17,23 +17,9 @@
 #include "sinks/sink.h"
 
 struct bcc {
-	struct profile profile;
+	struct profile profile;	/* first */
 	bool headed;
 };
-
-static int bcc_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(&((struct bcc *)s->state)->profile, s->opts);
-}
-
-static int bcc_event(struct sink *s, const struct event *ev)
-{
-	struct bcc *b = s->state;
-	size_t i;
-
-	sinks_profile_take(&b->profile, ev, &i);
-	return 0;
-}
 
 /* Writes the header at the first flush, when the run has started. */
 static int bcc_flush(struct sink *s)
@@ -142,5 +128,5 @@ static int bcc_close(struct sink *s)
 const struct sink_ops bcc_sink = {
 	.name = "bcc", .summary = "counted stacks, a paragraph each, as bcc's profile prints them",
 	.suffix = ".stacks", .flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct bcc),
-	.open = bcc_open, .event = bcc_event, .flush = bcc_flush, .close = bcc_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .flush = bcc_flush, .close = bcc_close,
 };

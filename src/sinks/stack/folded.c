@@ -13,19 +13,6 @@
 #include "sinks/sink.h"
 #include "stack/tree.h"
 
-static int folded_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(s->state, s->opts);
-}
-
-static int folded_event(struct sink *s, const struct event *ev)
-{
-	size_t i;
-
-	sinks_profile_take(s->state, ev, &i);
-	return 0;
-}
-
 static int write_lines(struct sink *s)
 {
 	struct profile *p = s->state;
@@ -59,5 +46,5 @@ static int folded_close(struct sink *s)
 const struct sink_ops folded_sink = {
 	.name = "folded", .summary = "counted stacks, one line each, for flame graphs", .suffix = ".folded",
 	.flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
-	.open = folded_open, .event = folded_event, .close = folded_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .close = folded_close,
 };

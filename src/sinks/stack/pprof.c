@@ -432,19 +432,6 @@ static void writer_fini(struct writer *w)
 	arena_fini(&w->arena);
 }
 
-static int pprof_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(s->state, s->opts);
-}
-
-static int pprof_event(struct sink *s, const struct event *ev)
-{
-	size_t i;
-
-	sinks_profile_take(s->state, ev, &i);
-	return 0;
-}
-
 static int pprof_close(struct sink *s)
 {
 	struct writer w = { .p = s->state, .opts = s->opts };
@@ -468,5 +455,5 @@ static int pprof_close(struct sink *s)
 const struct sink_ops pprof_sink = {
 	.name = "pprof", .summary = "profile for go tool pprof and other viewers", .suffix = ".pb.gz",
 	.flags = SINK_BINARY | SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
-	.open = pprof_open, .event = pprof_event, .close = pprof_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .close = pprof_close,
 };

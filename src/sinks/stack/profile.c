@@ -78,6 +78,19 @@ int sinks_profile_take(struct profile *p, const struct event *ev, size_t *ret_in
 	return 0;
 }
 
+int sinks_profile_sink_open(struct sink *s, _unused_ struct err *err)
+{
+	return sinks_profile_open(s->state, s->opts);
+}
+
+int sinks_profile_sink_event(struct sink *s, const struct event *ev)
+{
+	size_t i;
+
+	sinks_profile_take(s->state, ev, &i);
+	return 0;
+}
+
 const char *sinks_profile_losses(struct profile *p)
 {
 	uint64_t dropped = stack_set_dropped(p->set);

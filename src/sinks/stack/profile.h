@@ -13,7 +13,9 @@
 #include "stack/stack.h"
 #include "stack/view.h"
 
+struct err;
 struct event;
+struct sink;
 struct sink_opts;
 
 struct profile {
@@ -33,6 +35,10 @@ void sinks_profile_fini(struct profile *p);
 
 /* Counts a sample (*ret_index: its entry) or records a loss. 0, or -ENOENT if @ev is not a sample. */
 int sinks_profile_take(struct profile *p, const struct event *ev, size_t *ret_index);
+
+/* sink_ops.open and .event of outputs whose state is a struct profile, or begins with one. */
+int sinks_profile_sink_open(struct sink *s, struct err *err);
+int sinks_profile_sink_event(struct sink *s, const struct event *ev);
 
 /* Losses of the profile, one per line; "" = none. Call after the last event. Valid until sinks_profile_fini(). */
 const char *sinks_profile_losses(struct profile *p);

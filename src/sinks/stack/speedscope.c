@@ -201,19 +201,6 @@ static int write_all(struct writer *w, struct outfile *out)
 	return r < 0 ? r : outfile_record(out, w->head.data, w->head.len);
 }
 
-static int speedscope_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(s->state, s->opts);
-}
-
-static int speedscope_event(struct sink *s, const struct event *ev)
-{
-	size_t i;
-
-	sinks_profile_take(s->state, ev, &i);
-	return 0;
-}
-
 static int speedscope_close(struct sink *s)
 {
 	struct writer w = { .p = s->state };
@@ -238,5 +225,5 @@ const struct sink_ops speedscope_sink = {
 	.name = "speedscope", .summary = "profile for speedscope.app, a view per process",
 	.suffix = ".speedscope.json", .flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS,
 	.state_size = sizeof(struct profile),
-	.open = speedscope_open, .event = speedscope_event, .close = speedscope_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .close = speedscope_close,
 };

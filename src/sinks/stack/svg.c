@@ -306,19 +306,6 @@ int svg_write(struct stack_tree *tree, const struct svg_opts *o, struct buf *out
 
 /* ---- the output ---- */
 
-static int svg_open(struct sink *s, _unused_ struct err *err)
-{
-	return sinks_profile_open(s->state, s->opts);
-}
-
-static int svg_event(struct sink *s, const struct event *ev)
-{
-	size_t i;
-
-	sinks_profile_take(s->state, ev, &i);
-	return 0;
-}
-
 static int write_graph(struct sink *s)
 {
 	struct profile *p = s->state;
@@ -351,5 +338,5 @@ static int svg_close(struct sink *s)
 const struct sink_ops svg_sink = {
 	.name = "svg", .summary = "flame graph in one file, with zoom and search", .suffix = ".svg",
 	.flags = SINK_AT_CLOSE, .shows = SINK_SHOWS_STACKS, .state_size = sizeof(struct profile),
-	.open = svg_open, .event = svg_event, .close = svg_close,
+	.open = sinks_profile_sink_open, .event = sinks_profile_sink_event, .close = svg_close,
 };

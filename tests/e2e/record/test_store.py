@@ -113,6 +113,34 @@ def test_each_segment_alone_knows_the_processes(both):
     assert len(of_process) > 100 and len(unnamed) <= 1      # one may end while the state is read
 
 
+# The kernel answers for a client that has ended: its peer closes the connection a moment later.
+ENDED = """
+import os, socket, threading, time
+server = socket.create_server(("127.0.0.1", 0), backlog=128)
+def serve():
+    while True:
+        threading.Timer(0.1, server.accept()[0].close).start()
+threading.Thread(target=serve, daemon=True).start()
+for _ in range(400):
+    pid = os.fork()
+    if not pid:
+        socket.create_connection(server.getsockname())
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+
+
+def test_each_segment_alone_knows_processes_that_have_ended(tmp_path):
+    """Packets of a process may come after its end, in a segment that has nothing else of it."""
+    path = tmp_path / "store"
+    record("-w", str(path), "--set", "net", "--segment", "100k", "--", "/usr/bin/python3", "-c", ENDED)
+    names, unnamed = segments(path), []
+    for name in names[1:]:
+        unnamed += [ev for ev in events(path / name) if ev["type"] == "net.trace" and ev.get("proc", {}).get("pid")
+                    and not ev["proc"].get("name")]
+    assert len(names) > 3 and not unnamed, (len(names), len(unnamed), unnamed[:1])
+
+
 def test_check_compares_with_the_ledgers(both):
     done = helpers.sh(helpers.BINARY, "store", "check", str(both / "store"), timeout=60)
     assert "no damage" in done.stdout and not done.stderr

@@ -222,13 +222,16 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-def test_what_limits_a_root_with_every_capability():
+@pytest.mark.parametrize("before, says", [
+    (["unshare", "--user", "--map-root-user"], "this is not the host's user namespace"),
+    (["/usr/bin/python3", "-c", SECCOMP.format(bpf={"x86_64": 321, "aarch64": 280}[os.uname().machine])],
+     "a seccomp filter is active")], ids=["namespace", "seccomp"])
+def test_what_limits_a_root_with_every_capability(before, says):
     """Facts alone: what the kernel does not tell is not guessed."""
-    bpf = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
-    for before, says in ((["unshare", "--user", "--map-root-user"], "this is not the host's user namespace"),
-                         (["/usr/bin/python3", "-c", SECCOMP.format(bpf=bpf)], "a seccomp filter is active")):
-        status, lines = run("syscalls", before=before)
-        assert status == 3 and lines[-1].endswith(f"does not permit BPF programs of this kind here: {says}"), lines
+    if before[0] == "unshare" and subprocess.run([*before, "true"], check=False).returncode != 0:
+        pytest.skip("the kernel makes no user namespace in a chroot")
+    status, lines = run("syscalls", before=before)
+    assert status == 3 and lines[-1].endswith(f"does not permit BPF programs of this kind here: {says}"), lines
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/agent_conn.h"
+#include "agent/access/agent_limits.h"
+#include "agent/agent_request.h"
 #include "agent/agent_send.h"
 #include "agent/agent_state.h"
 #include "base/err.h"

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/dwarf/ehindex.h"
 #include "elf/elf.h"
 #include "tests/unit/elf/ehframe_file.h"
@@ -21,8 +22,8 @@
 static void look_up(const struct buf *table, const struct sonde_unwind_head *h)
 {
 	for (uint64_t off = 0; off <= CODE + 0x2000; off += 61)
-		assert(ehframe_find(table->data, off).cfa < SONDE_CFA__MAX);
-	assert(ehframe_find(table->data, UINT64_MAX).cfa < SONDE_CFA__MAX);
+		assert(ehframe_table_find(table->data, off).cfa < SONDE_CFA__MAX);
+	assert(ehframe_table_find(table->data, UINT64_MAX).cfa < SONDE_CFA__MAX);
 	(void)h;
 }
 
@@ -53,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		((Elf64_Ehdr *)(void *)file.data)->e_machine = EM_AARCH64;
 	if (!buf_error(&file) && elf_open_mem(file.data, file.len, BUDGET, &e) == 0 &&
 	    ehframe_compile(e, BUDGET, &table) == 0) {
-		assert(ehframe_check(table.data, table.len, &h) == 0);
+		assert(ehframe_table_check(table.data, table.len, &h) == 0);
 		assert(h.n_rows <= 2 * len + 4);
 		look_up(&table, &h);
 	}

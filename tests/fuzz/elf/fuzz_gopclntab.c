@@ -53,7 +53,7 @@ static void unwind(const struct gopclntab *t)
 		if (ehframe_table_init(&table, BUDGET / 4) == 0 &&
 		    gounwind_rows(t, &archs[i], &seg, &table, &end) == 0 &&
 		    ehframe_table_write(&table, end, BUDGET, &blob) == 0 &&
-		    ehframe_check(blob.data, blob.len, &h) < 0)
+		    ehframe_table_check(blob.data, blob.len, &h) < 0)
 			abort();
 		ehframe_table_fini(&table);
 		buf_fini(&blob);

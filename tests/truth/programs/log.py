@@ -25,8 +25,9 @@ class Log:
             self.file.write(json.dumps({"pid": os.getpid(), "start": self.start, "comm": self.comm, **row}) + "\n")
             self.file.flush()
 
-    def end(self, role, s, peer=None):
+    def end(self, role, s, peer=None, **more):
         """One end of a connection, and since when this process has it at the latest."""
         at = time.monotonic_ns()
         cookie = int.from_bytes(s.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8), "little")
-        self.write(role=role, cookie=cookie, local=s.getsockname(), peer=peer or s.getpeername(), at=at)
+        self.write(role=role, cookie=cookie, local=s.getsockname(), peer=peer or s.getpeername(), at=at,
+                   **more)

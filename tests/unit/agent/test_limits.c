@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/access/agent_limits.h"
+#include "agent/access/agent_use.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/opt.h"
@@ -78,7 +78,7 @@ static struct inst_use use_of(const char *probe, const char *const *words, int n
 	for (int i = 0; i < n_words; i++)
 		argv[i + 1] = (char *)words[i];
 	assert_int_equal(opt_parse(sets, n_sets, n_words + 1, argv, &rest, NULL, &err), 0);
-	agent_limits_measure(sets, n_sets, 4, &use);
+	agent_use_measure(sets, n_sets, 4, &use);
 	opt_strv_fini(&rest);
 	opt_fini(sets, n_sets);
 	free(conf);
@@ -124,7 +124,7 @@ static void test_no_sum_wraps(void **state)
 	struct inst_use use;
 
 	(void)state;
-	agent_limits_measure(&set, 1, 256, &use);
+	agent_use_measure(&set, 1, 256, &use);
 	assert_true(use.of[OPT_USE_MEMORY] == UINT64_MAX);
 }
 

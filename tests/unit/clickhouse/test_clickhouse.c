@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "clickhouse/clickhouse_block.h"
@@ -441,20 +442,70 @@ static int local_port(char *ret_url, size_t cap, const char *rest)
 	return fd;
 }
 
-/* The blocks of a run whose server is away stay for the next one; over the limit the oldest go, and are counted. */
+/* Takes a row of the table `ledger`; rows that it counts as lost, if it is about the table `record`. */
+static uint64_t lost_of(struct cursor *c)
+{
+	uint64_t lost = 0;
+	bool record;
+
+	cur_skip(c, cur_u8(c) + 8 + 8 + 8 + 4 + 2 + 8); /* host, run, seq, ts_ns, time, date, of_run */
+	record = cur_peek(c, 0) == 6 && !memcmp(c->pos + 1, "record", 6);
+	cur_skip(c, cur_u8(c) + 8 + 8); /* tbl, made, delivered */
+	for (unsigned i = 0; i < 4; i++)
+		lost += cur_u64(c);
+	cur_skip(c, 8 + 1); /* spooled, final */
+	return record ? lost : 0;
+}
+
+/* Rows of the table `record` in the folder of a run that has ended, and those that its ledger there says are lost. */
+static uint64_t rows_in(const char *dir, uint64_t *ret_lost)
+{
+	struct clickhouse_spool_list l = { 0 };
+	struct clickhouse_spool *found;
+	struct clickhouse_block b;
+	struct buf bytes = { 0 };
+	uint64_t after = 0, rows = 0;
+
+	*ret_lost = 0;
+	assert_int_equal(clickhouse_spool_adopt(dir, &after, &found), 1);
+	assert_int_equal(clickhouse_spool_list(found, &l), 0);
+	for (size_t i = 0; i < l.files.len; i++) {
+		struct cursor c;
+
+		assert_int_equal(clickhouse_spool_get(found, l.files.items[i].number, &bytes), 0);
+		assert_int_equal(clickhouse_block_parse(bytes.data, bytes.len, &b), 0);
+		if (!strcmp(b.table, "record"))
+			rows += b.head.n_rows;
+		c = cur_init(b.rows, strcmp(b.table, "ledger") ? 0 : b.head.rows_len);
+		while (cur_left(&c))
+			*ret_lost = MAX(*ret_lost, lost_of(&c));
+		assert_true(cur_ok(&c));
+	}
+	clickhouse_spool_close(found);
+	vec_fini(&l.files);
+	buf_fini(&bytes);
+	return rows;
+}
+
+/*
+ * The blocks of a run whose server is away stay for the next one; over the limit the oldest go, and are counted, also
+ * by what a kill leaves.
+ */
 static void nothing_is_lost_without_a_count(void **state)
 {
 	struct clickhouse_sender_opts o = { 0 };
-	struct clickhouse_sender_count c;
+	struct clickhouse_ledger_count c;
 	struct clickhouse_sender *s;
 	struct buf block = { 0 };
 	struct err err = { 0 };
-	char url[256], rest[192];
+	char url[256], rest[192], dir[128];
 	const char *known;
+	uint64_t lost;
 	int r;
 
 	(void)state;
-	snprintf(rest, sizeof(rest), "spool=%s&spool-size=1000", in_scratch("away"));
+	snprintf(dir, sizeof(dir), "%s", in_scratch("away"));
+	snprintf(rest, sizeof(rest), "spool=%s&spool-size=1000", dir);
 	close(local_port(url, sizeof(url), rest));
 	o.url = url;
 	r = clickhouse_sender_open(&o, &s, &known, &err);
@@ -466,10 +517,12 @@ static void nothing_is_lost_without_a_count(void **state)
 	for (unsigned i = 0; i < 30; i++)
 		clickhouse_sender_put(s, block.data, block.len);
 	clickhouse_sender_count(s, &c);
-	assert_int_equal(c.made, 3000);
+	assert_int_equal(c.made, 3000 + 2); /* a row of the ledger per table, itself among them */
 	assert_true(c.lost_spool >= 1000);
 	assert_int_equal(c.delivered + c.lost_queue + c.lost_refused, 0);
-	clickhouse_sender_free(s);
+	clickhouse_sender_free(s); /* as a kill: what is on the disk stays */
+	assert_int_equal(rows_in(dir, &lost) + lost, 3000);
+	assert_int_equal(lost, c.lost_spool);
 	o.wait = true; /* a replay refuses to begin */
 	assert_int_equal(clickhouse_sender_open(&o, &s, &known, &err), -EHOSTUNREACH);
 	buf_fini(&block);

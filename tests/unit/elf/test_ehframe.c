@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/dwarf/ehindex.h"
 #include "elf/elf.h"
 #include "ehframe_file.h"
@@ -130,7 +131,7 @@ static void compare_row(struct elf *e, const struct buf *table, const struct lin
 
 	if (elf_vaddr_to_off(e, want->vaddr, &off) < 0)
 		return;
-	rule = ehframe_find(table->data, off);
+	rule = ehframe_table_find(table->data, off);
 	t->rows++;
 	if (same_row(want, &rule))
 		return;
@@ -169,7 +170,7 @@ static int compile(struct elf *e, struct buf *ret)
 	int r = ehframe_compile(e, MAX_BYTES, ret);
 
 	if (r == 0)
-		assert_int_equal(ehframe_check(ret->data, ret->len, &h), 0);
+		assert_int_equal(ehframe_table_check(ret->data, ret->len, &h), 0);
 	return r;
 }
 
@@ -261,7 +262,7 @@ static int compile_at_most(const struct buf *frames, size_t max_bytes)
 
 #define assert_rule(table, off, c, r, o) \
 	do { \
-		struct sonde_unwind_rule rule_ = ehframe_find((table)->data, (off)); \
+		struct sonde_unwind_rule rule_ = ehframe_table_find((table)->data, (off)); \
 		assert_int_equal(rule_.cfa, (c)); \
 		assert_int_equal(rule_.reg, (r)); \
 		assert_int_equal(rule_.cfa_off, (o)); \
@@ -288,7 +289,7 @@ static void test_states(void **state)
 	assert_rule(&table, CODE - 1, SONDE_CFA_GAP, 0, 0);
 	assert_rule(&table, CODE, SONDE_CFA_REG, 7, 8);
 	assert_rule(&table, CODE + 1, SONDE_CFA_REG, 7, 16);
-	rule = ehframe_find(table.data, CODE + 1);
+	rule = ehframe_table_find(table.data, CODE + 1);
 	assert_int_equal(rule.fp, SONDE_FP_AT_CFA);
 	assert_int_equal(rule.fp_off, -16);
 	assert_rule(&table, CODE + 9, SONDE_CFA_REG, 7, 32);
@@ -297,13 +298,13 @@ static void test_states(void **state)
 	assert_rule(&table, CODE + 0x2c, SONDE_CFA_REG, 7, 8);
 	assert_rule(&table, CODE + 0x40, SONDE_CFA_GAP, 0, 0);
 	assert_rule(&table, CODE + 0x80, SONDE_CFA_PLT, 7, 8);
-	assert_int_equal(ehframe_find(table.data, CODE + 0x80).aux, 11);
-	rule = ehframe_find(table.data, CODE + 0x90);
+	assert_int_equal(ehframe_table_find(table.data, CODE + 0x80).aux, 11);
+	rule = ehframe_table_find(table.data, CODE + 0x90);
 	assert_int_equal(rule.cfa, SONDE_CFA_DEREF);
 	assert_int_equal(rule.reg, 6);
 	assert_int_equal(rule.cfa_off, -8);
 	assert_int_equal(rule.fp, SONDE_FP_AT_FP);
-	assert_int_equal(ehframe_find(table.data, CODE + 0xa0).ra, SONDE_RA_NONE);
+	assert_int_equal(ehframe_table_find(table.data, CODE + 0xa0).ra, SONDE_RA_NONE);
 	assert_rule(&table, CODE + 0xb0, SONDE_CFA_GAP, 0, 0);
 	assert_rule(&table, UINT64_MAX, SONDE_CFA_GAP, 0, 0);
 	assert_rule(&table, 0, SONDE_CFA_GAP, 0, 0);
@@ -325,7 +326,7 @@ static void test_broken_functions(void **state)
 	add_fde(&frames, CODE + 0x200, UINT64_MAX, NULL, 0);
 	add_fde(&frames, 0x7fff0000, 0x40, NULL, 0);	/* outside the code */
 	assert_int_equal(compile_frames(&frames, &table), 0);
-	assert_int_equal(ehframe_check(table.data, table.len, &h), 0);
+	assert_int_equal(ehframe_table_check(table.data, table.len, &h), 0);
 	assert_int_equal(h.n_skipped, 4);
 	assert_int_equal(h.n_fdes, 2);
 	assert_rule(&table, CODE + 0x100, SONDE_CFA_GAP, 0, 0);
@@ -353,7 +354,7 @@ static void test_greedy(void **state)
 	}
 	add_fde(&frames, CODE, 0x1000, program.data, program.len);
 	assert_int_equal(compile_frames(&frames, &table), 0);
-	assert_int_equal(ehframe_check(table.data, table.len, &h), 0);
+	assert_int_equal(ehframe_table_check(table.data, table.len, &h), 0);
 	assert_int_equal(h.n_rows, 4000 + 1);	/* the CIE's; the code begins and ends with a page */
 	assert_int_equal(h.n_rules, 4000 + 1);
 	assert_int_equal(compile_at_most(&frames, table.len - 1), -E2BIG);
@@ -381,15 +382,15 @@ static void test_entry(void **state)
 	compile_program(&none, ET_EXEC, &table);
 	assert_rule(&table, CODE + 0x1f, SONDE_CFA_GAP, 0, 0);
 	assert_rule(&table, CODE + 0x20, SONDE_CFA_REG, 7, 0);
-	assert_int_equal(ehframe_find(table.data, CODE + 0x20).ra, SONDE_RA_NONE);
-	assert_int_equal(ehframe_find(table.data, CODE + 0x5f).ra, SONDE_RA_NONE);
+	assert_int_equal(ehframe_table_find(table.data, CODE + 0x20).ra, SONDE_RA_NONE);
+	assert_int_equal(ehframe_table_find(table.data, CODE + 0x5f).ra, SONDE_RA_NONE);
 	assert_rule(&table, CODE + 0x60, SONDE_CFA_GAP, 0, 0);
 
 	buf_add(&frames, cie, sizeof(cie));
 	add_fde(&frames, CODE + 0x30, 0x10, NULL, 0); /* ends the entry function */
 	buf_reset(&table);
 	compile_program(&frames, ET_EXEC, &table);
-	assert_int_equal(ehframe_find(table.data, CODE + 0x2f).ra, SONDE_RA_NONE);
+	assert_int_equal(ehframe_table_find(table.data, CODE + 0x2f).ra, SONDE_RA_NONE);
 	assert_rule(&table, CODE + 0x30, SONDE_CFA_REG, 7, 8);
 
 	buf_reset(&table);
@@ -403,8 +404,8 @@ static void test_check(void **state)
 	struct sonde_unwind_head h;
 
 	(void)state;
-	assert_int_equal(ehframe_empty(&table), 0);
-	assert_int_equal(ehframe_check(table.data, table.len, &h), 0);
+	assert_int_equal(ehframe_table_empty(&table), 0);
+	assert_int_equal(ehframe_table_check(table.data, table.len, &h), 0);
 	assert_int_equal(h.n_rows, 0);
 	assert_rule(&table, CODE, SONDE_CFA_GAP, 0, 0);
 	buf_reset(&table);
@@ -412,9 +413,9 @@ static void test_check(void **state)
 	add_fde(&frames, CODE, 0x40, NULL, 0);
 	assert_int_equal(compile_frames(&frames, &table), 0);
 	for (size_t len = 0; len < table.len; len++)
-		assert_int_equal(ehframe_check(table.data, len, &h), -EBADMSG);
+		assert_int_equal(ehframe_table_check(table.data, len, &h), -EBADMSG);
 	table.data[table.len - 1] = 0x7f;	/* a rule that does not exist */
-	assert_int_equal(ehframe_check(table.data, table.len, &h), -EBADMSG);
+	assert_int_equal(ehframe_table_check(table.data, table.len, &h), -EBADMSG);
 }
 
 extern const char __executable_start[];

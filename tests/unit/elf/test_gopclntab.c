@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/dwarf/ehframe.h"
+#include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
 #include "elf_util.h"
@@ -184,7 +185,7 @@ static void check_rows(const char *file)
 
 		if (sscanf(line, "%llx rsp+%llu ", &pc, &offset) != 2 || !pc)
 			continue;
-		rule = ehframe_find(table.data, file_off(o.e, pc));
+		rule = ehframe_table_find(table.data, file_off(o.e, pc));
 		if (is_special(&o, pc) || is_special(&o, pc + 1)) {
 			special++;
 			continue;
@@ -225,7 +226,7 @@ static void check_special(const char *file)
 		if (find_name(o.t, want[i].name, &f) < 0 && find_name(o.t, abi0, &f) < 0)
 			continue;
 		/* the byte before: a return address may be the first of the next function */
-		rule = ehframe_find(table.data, file_off(o.e, f.entry) - (want[i].cfa == SONDE_CFA_SIGNAL));
+		rule = ehframe_table_find(table.data, file_off(o.e, f.entry) - (want[i].cfa == SONDE_CFA_SIGNAL));
 		assert_int_equal(rule.cfa, want[i].cfa);
 		assert_int_equal(rule.ra, want[i].ra);
 		n++;

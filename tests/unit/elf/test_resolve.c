@@ -250,11 +250,11 @@ static void the_better_answer_is_the_one_that_knows_more(void **state)
 	struct resolve_addr line = { .quality = RESOLVE_LINE, .n = 1 }, inlined = { .quality = RESOLVE_LINE, .n = 3 };
 
 	(void)state;
-	assert_ptr_equal(resolve_better(&none, &symbol), &symbol);
-	assert_ptr_equal(resolve_better(&symbol, &none), &symbol);
-	assert_ptr_equal(resolve_better(&line, &symbol), &line);
-	assert_ptr_equal(resolve_better(&line, &inlined), &inlined);
-	assert_ptr_equal(resolve_better(&inlined, &line), &inlined);
+	assert_ptr_equal(resolve_answer_better(&none, &symbol), &symbol);
+	assert_ptr_equal(resolve_answer_better(&symbol, &none), &symbol);
+	assert_ptr_equal(resolve_answer_better(&line, &symbol), &line);
+	assert_ptr_equal(resolve_answer_better(&line, &inlined), &inlined);
+	assert_ptr_equal(resolve_answer_better(&inlined, &line), &inlined);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "pktfilter/pktfilter.h"
+#include "worker/confine.h"
 #include "worker/worker.h"
 
 #define SECOND_NS 1000000000ull
@@ -71,7 +72,7 @@ static void names_are_refused_and_replaced(void **state)
 	};
 
 	(void)state;
-	if (!worker_confines())	/* sanitizers: the worker may look up names */
+	if (!confine_works())	/* sanitizers: the worker may look up names */
 		skip();
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct pktfilter *f = NULL;
@@ -93,7 +94,7 @@ static void an_unknown_name_is_an_error(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	if (!worker_confines())
+	if (!confine_works())
 		skip();
 	assert_int_equal(pktfilter_resolve("port no-such-service", SECOND_NS, &numbers, &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "unknown port 'no-such-service'"));

@@ -127,6 +127,22 @@ static void an_exec_is_a_fact(void **state)
 	assert_int_equal(decode_alone(decoders, &e, len, take_exec, NULL), 0);
 }
 
+static void a_task_may_have_ended(void **state)
+{
+	struct seen s = { 0 };
+	struct exec_full e;
+	size_t len = exec_record(&e, "", 0, PROC_PATH_PLAIN, TEXT("/bin/x"), TEXT("x\0a"));
+
+	(void)state;
+	e.rec.hdr.type = PROC_REC_TASK;
+	e.rec.ended = 1;
+	assert_int_equal(decode(&s, &e, len), 0);
+	has_word(&s.text, "task.ended=true ");
+	assert_string_equal(buf_str(&s.text.line), "prog[77] task ended /bin/x: x a "
+			    "(ppid 70 uid 1000 gid 100 pidns 0 netns 4 cgroup 9)\n");
+	event_words_fini(&s.text);
+}
+
 static void paths_come_in_every_form(void **state)
 {
 	static const struct { const char *parts; size_t len; uint8_t form; const char *want; } cases[] = {
@@ -276,6 +292,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_exec_says_program_and_arguments), cmocka_unit_test(an_exec_is_a_fact),
+		cmocka_unit_test(a_task_may_have_ended),
 		cmocka_unit_test(paths_come_in_every_form),
 		cmocka_unit_test(a_short_record_is_refused),
 		cmocka_unit_test(a_fork_tells_threads_from_processes),

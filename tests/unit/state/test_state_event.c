@@ -320,6 +320,41 @@ static void a_process_that_is_gone_stays_known_for_a_while(void **state)
 	end(e);
 }
 
+/* One of another engine's processes becomes the fact of a snapshot at 1000. */
+static int tell(void *ctx, const struct event *known)
+{
+	const struct sec_proc *p = event_proc(known);
+	struct task_body b = { .task = { .ppid = p->ppid, .uid = p->uid, .ended = known->ts_ns != 0 } };
+	struct event ev = make(&task_desc, 1000, known->tgid, known->start_ns, &b);
+	const char *comm;
+	size_t len;
+
+	comm = event_sec_proc_str(p, event_section(known, SEC_PROC), p->comm, &len);
+	memcpy(b.task.comm, comm, len);
+	ev.flags = SONDE_RF_SNAPSHOT;
+	assert_int_equal(state_event(ctx, &ev), 0);
+	return 0;
+}
+
+static void what_one_engine_knows_can_be_told_to_another(void **state)
+{
+	struct state *first = begin(0), *e = begin(0);
+
+	(void)state;
+	task(first, 100, 7, 90, "reused", 0);
+	gone(first, 200, 7, 90);
+	task(first, 300, 7, 250, "alive", 0);
+	task(first, 400, 8, 350, "ended", 0);
+	gone(first, 500, 8, 350);
+	assert_int_equal(state_event_known(first, NULL, 200, tell, e), 0);
+	assert_string_equal(name_at(e, 1100, 8, 350), "ended");		/* a late event of it */
+	assert_string_equal(name_at(e, 1100, 8, 0), "");		/* no process has the number */
+	assert_string_equal(name_at(e, 1100, 7, 0), "alive");
+	assert_string_equal(name_at(e, 1100, 7, 90), "");		/* it ended before that time */
+	end(first);
+	end(e);
+}
+
 static void a_socket_gives_its_process(void **state)
 {
 	struct state *e = begin(0);
@@ -567,6 +602,7 @@ int main(void)
 		cmocka_unit_test(snapshot_and_events_merge_in_any_order),
 		cmocka_unit_test(a_snapshot_says_nothing_of_the_time_before_an_exec),
 		cmocka_unit_test(a_process_that_is_gone_stays_known_for_a_while),
+		cmocka_unit_test(what_one_engine_knows_can_be_told_to_another),
 		cmocka_unit_test(a_socket_gives_its_process),
 		cmocka_unit_test(a_user_replaces_the_owner_of_the_listener),
 		cmocka_unit_test(a_user_younger_than_the_packet_has_the_name_of_its_birth),

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "sym/maptab.h"
+#include "sym/maps/maptab.h"
 
 #define S 1000000000ull	/* a second */
 

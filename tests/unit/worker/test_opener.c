@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/rights.h"
 #include "tests/unit/scratch_dir.h"
+#include "worker/confine.h"
 #include "worker/opener.h"
 #include "worker/worker.h"
 
@@ -40,7 +41,7 @@ static int in_child(int (*fn)(void))
 
 static void need_confinement(void)
 {
-	if (worker_confines())
+	if (confine_works())
 		return;
 	print_message("skipped: a sanitizer build keeps its rights\n");
 	skip();
@@ -58,7 +59,7 @@ static int live_without_rights(void)
 	static const struct worker_opts w = { .name = "test" };
 	char answer[2];
 
-	if (worker_confine_self(false, NULL) < 0)
+	if (confine_self(false, NULL) < 0)
 		return 1;
 	if (getuid() == 0 || geteuid() == 0 || rights_permitted())
 		return 2;
@@ -108,7 +109,7 @@ static int read_through_opener(void)
 	char text[8] = "";
 	int fd;
 
-	if (opener_start(&opts, &o, NULL) < 0 || worker_confine_self(false, NULL) < 0)
+	if (opener_start(&opts, &o, NULL) < 0 || confine_self(false, NULL) < 0)
 		return 1;
 	close(folder);
 	fd = opener_open(o, PRIVATE, "secret");
@@ -161,7 +162,7 @@ static int serve_without_rights(void)
 
 	opts.remove = remove_socket;
 	opts.remove_fd = folder;
-	if (opener_start(&opts, &o, NULL) < 0 || worker_confine_self(true, NULL) < 0)
+	if (opener_start(&opts, &o, NULL) < 0 || confine_self(true, NULL) < 0)
 		return 1;
 	if (accept4(-1, NULL, NULL, SOCK_CLOEXEC) >= 0 || errno != EBADF)
 		return 2;

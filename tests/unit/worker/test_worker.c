@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "worker/confine.h"
 #include "worker/restart.h"
 #include "worker/worker.h"
 
@@ -34,7 +35,7 @@ static const struct worker_opts opts = { .name = "test" };
 
 static void need_confinement(void)
 {
-	if (worker_confines())
+	if (confine_works())
 		return;
 	print_message("skipped: a sanitizer build leaves the limit and the filter out\n");
 	skip();
@@ -311,7 +312,7 @@ static void it_has_no_rights(void **state)
 	proc_status(worker_pid(w), "NoNewPrivs:\t", text);
 	assert_string_equal(text, "1\n");
 	proc_status(worker_pid(w), "Seccomp:\t", text);
-	assert_string_equal(text, worker_confines() ? "2\n" : "0\n");
+	assert_string_equal(text, confine_works() ? "2\n" : "0\n");
 	proc_status(worker_pid(w), "CapEff:\t", text);
 	assert_string_equal(text, "0000000000000000\n");
 	proc_status(worker_pid(w), "CapPrm:\t", text);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* CPU: where time goes on the CPU, what is waited for off it, against another range. */
 import { h } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FlameAnswer, Frame } from "../api";
 import { useAnswer, useFacts } from "../answer";
 import { Failure } from "../failure";
 import { both, equals } from "../filter";
-import { percent, plural, safe, value } from "../format";
+import { allDigits, percent, plural, safe, value } from "../format";
 import { useHosts } from "../hosts";
 import { Flame } from "../pic/flame";
 import { rangeNow, stop } from "../rangebox";
@@ -22,6 +22,7 @@ const MODES = [["on", "on CPU"], ["off", "off CPU"], ["both", "both"]];
 const BY = [["none", "nothing"], ["process", "process"], ["container", "container"], ["operation", "operation"]];
 const SHAPES = [["flame", "flame"], ["icicle", "icicle"], ["sandwich", "sandwich"], ["table", "table"]];
 const TALL_MAX = 700;
+const SETTLE_MS = 150;
 
 function Choice({ name, label, list, fallback }: {
   name: string; label: string; list: string[][]; fallback: string }) {
@@ -81,7 +82,7 @@ function Functions({ data, chosen, find }: { data: FlameAnswer; chosen: string; 
     { head: "function", main: true, cell: (f) => safe(f.name) },
     ...(["self", "total"] as const).map((part): Column<Fn> => ({
       head: part, numeric: true, bar: (f) => f[part] / Math.max(1, data.total), cell: (f) => percent(share(f[part])),
-      exact: (f) => `${f[part].toLocaleString("en")} ${data.unit}`,
+      exact: (f) => `${allDigits(f[part])} ${data.unit}`,
     })),
   ];
 
@@ -119,6 +120,18 @@ function FrameLinks({ name, isFunction }: { name: string; isFunction: boolean })
   );
 }
 
+/* @value once it stayed for a moment: the server is asked for the frames of a zoom when the zooming ends. */
+function useSettled<T>(value: T): T {
+  const [settled, set] = useState(value);
+
+  useEffect(() => {
+    const timer = setTimeout(() => set(value), SETTLE_MS);
+
+    return () => clearTimeout(timer);
+  }, [value]);
+  return settled;
+}
+
 interface PictureProps {
   words: Record<string, string | number>;
   find: string;
@@ -132,7 +145,9 @@ interface PictureProps {
 function Picture({ words, find, shape, label, height, table, picture = true }: PictureProps) {
   const s = useUrl();
   const [px, setPx] = useState(1280);
-  const { data, error } = useAnswer<FlameAnswer>("/flame", { ...words, px });
+  const { data, error } = useAnswer<FlameAnswer>("/flame", { ...words, px: useSettled(px) });
+  const functions = useMemo(() => data && <Functions data={data} chosen={s.args.sel || ""} find={find} />,
+    [data, s, find]); // the same element is not drawn anew as the picture zooms
   const chosen = data ? data.names.indexOf(s.args.sel || "") : -1;
 
   function choose(name: number | null, frame: Frame | null) {
@@ -157,7 +172,7 @@ function Picture({ words, find, shape, label, height, table, picture = true }: P
       </figure>}
       {table && <div>{s.args.sel && <FrameLinks name={s.args.sel}
         isFunction={data.functions.some((f) => f.name === s.args.sel)} />}
-        <Functions data={data} chosen={s.args.sel || ""} find={find} /></div>}
+        {functions}</div>}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import type { Meta, Recording, RecordingsAnswer } from "../api";
 import { useFacts, useRequest } from "../answer";
 import { Explain } from "../explain";
 import { Failure } from "../failure";
-import { bytes, count, duration, safe } from "../format";
+import { allDigits, bytes, count, duration, safe } from "../format";
 import { Table, type Column } from "../table";
 import { day, clock, stamp } from "../time";
 
@@ -20,7 +20,7 @@ function Contents() {
       <dl class="facts">
         {meta.hosts.map((one) => <div key={one.name}><dt>{meta.hosts.length > 1 ? safe(one.name) : "kernel"}</dt>
           <dd>{safe(one.kernel)}</dd></div>)}
-        <div><dt>events</dt><dd>{meta.events.toLocaleString("en")}{meta.gone ? `, ${meta.gone.toLocaleString("en")
+        <div><dt>events</dt><dd>{allDigits(meta.events)}{meta.gone ? `, ${allDigits(meta.gone)
         } gone` : ""}</dd></div>
         {whole && <div><dt>from</dt><dd>{stamp(BigInt(meta.begin))}</dd></div>}
         {whole && <div><dt>length</dt><dd>{duration(Number(BigInt(meta.end) - BigInt(meta.begin)))}</dd></div>}
@@ -34,7 +34,7 @@ function Contents() {
           <th scope="col" class="num">{n}</th>)}</tr></thead>
         <tbody>{meta.ledger.map((l) => <tr>{several && <td>{safe(l.host)}</td>}<th scope="row">{safe(l.probe)}</th>
           {[l.seen, l.delivered, l.filtered, l.sampled, l.lost].map((n) => <td class="num">{
-            n.toLocaleString("en")}</td>)}</tr>)}</tbody></table></div>
+            allDigits(n)}</td>)}</tr>)}</tbody></table></div>
       {meta.lost.some((c) => c.count) && <p class="bad">lost: {meta.lost.filter((c) => c.count).map((c) =>
         `${c.cause} ${c.count}`).join(", ")}</p>}
       <ul class="probes">{meta.probes.map((p) => <li>{safe(p.name)}: {p.running ? "runs" : safe(p.hint) ||

@@ -8,7 +8,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { FlameAnswer, Frame } from "../api";
 import { percent, plural, value } from "../format";
 import { Canvas, type Point } from "./canvas";
-import { text, type Colour, type Pic } from "./paint";
+import { Rects, text, type Colour, type Pic } from "./paint";
 
 const ROW_PX = 18;
 const PARTS: Colour[] = ["note", "user", "kernel", "note"];
@@ -87,31 +87,23 @@ export function Flame(p: Props) {
   const draw = useCallback((pic: Pic) => {
     const perPx = at.total / pic.width;
     const { ctx } = pic;
+    const plain = new Rects(), dim = new Rects(), borders = new Rects(), hits = new Rects();
 
-    const fill = (f: Frame | null, x: number, w: number, y: number) => {
+    const put = (f: Frame | null, x: number, w: number, y: number) => {
       const hit = f && (f[0] === p.chosen || (found && found[f[0]]));
-      let colour: Colour = f ? PARTS[f[5]] || "other" : "other";
+      const by = f && diff ? change(f, data) : 0;
+      const colour: Colour = Math.abs(by) > 0.05 ? (by > 0 ? "more" : "less") : (f && PARTS[f[5]]) || "other";
 
-      if (f && diff && Math.abs(change(f, data)) > 0.05)
-        colour = change(f, data) > 0 ? "more" : "less";
-      ctx.globalAlpha = found && f && !found[f[0]] ? 0.35 : 1;
-      ctx.fillStyle = pic.colour[colour];
-      ctx.fillRect(x, y, Math.max(1, w - (w > 3 ? 1 : 0)), ROW_PX - 1);
-      ctx.globalAlpha = 1;
-      if (FORCED.matches && w > 3) {
-        ctx.strokeStyle = pic.colour.line;
-        ctx.lineWidth = 1;
-        ctx.strokeRect(x + 0.5, y + 0.5, w - 2, ROW_PX - 2);
-      }
-      if (hit) {
-        ctx.strokeStyle = pic.colour.mark;
-        ctx.lineWidth = 2;
-        ctx.strokeRect(x + 1, y + 1, Math.max(1, w - 3), ROW_PX - 3);
-      }
+      (found && f && !found[f[0]] ? dim : plain).add(colour, x, y, Math.max(1, w - (w > 3 ? 1 : 0)), ROW_PX - 1);
+      if (FORCED.matches && w > 3)
+        borders.add("line", x + 0.5, y + 0.5, w - 2, ROW_PX - 2);
+      if (hit)
+        hits.add("mark", x + 1, y + 1, Math.max(1, w - 3), ROW_PX - 3);
     };
 
     for (let depth = from; depth < Math.min(rows.length, from + fits); depth++) {
       const row = rows[depth], y = rowY(depth);
+      const names: [string, number, number][] = [];
       let runTo = -1, runFrom = 0;
 
       for (let i = firstBehind(row, at.start); i < row.length && row[i][2] < at.start + at.total; i++) {
@@ -122,18 +114,23 @@ export function Flame(p: Props) {
         if (w < 1 && (!found || !found[f[0]])) {
           if (x > runTo + 0.5) {
             if (runTo >= 0)
-              fill(null, runFrom, runTo - runFrom, y);
+              put(null, runFrom, runTo - runFrom, y);
             runFrom = x;
           }
           runTo = Math.max(runTo, x + w);
           continue;
         }
-        fill(f, x, w, y);
+        put(f, x, w, y);
         if (w > 24 && !(found && !found[f[0]]))
-          text(pic, data.names[f[0]], x + 4, y + ROW_PX / 2, { max: w - 8, colour: "on" });
+          names.push([data.names[f[0]], x + 4, w - 8]);
       }
       if (runTo >= 0)
-        fill(null, runFrom, Math.max(1, runTo - runFrom), y);
+        put(null, runFrom, Math.max(1, runTo - runFrom), y);
+      plain.fill(pic);
+      dim.fill(pic, 0.35);
+      borders.stroke(pic, 1);
+      hits.stroke(pic, 2);
+      names.forEach(([name, x, max]) => text(pic, name, x, y + ROW_PX / 2, { max, colour: "on" }));
     }
     if (frame) {
       ctx.strokeStyle = pic.colour.fg;

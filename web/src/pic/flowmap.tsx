@@ -27,6 +27,7 @@ interface Edge {
 const WIDE = 190;
 const GAP = 130;
 const TALL = 24;
+const BACK = 60; // of a line to an end of the same layer or one to the left
 
 function edgesOf(view: View, data: ViewAnswer): Edge[] {
   const at = (field: string) => view.keys.findIndex((k) => k.field === field);
@@ -116,13 +117,15 @@ export function FlowMap({ view, data }: { view: View; data: ViewAnswer }) {
 
   return (
     <figure class="map scroll" tabIndex={0}>
-      <svg viewBox={`-4 -4 ${width + 8} ${height + 8}`} width={width + 8} height={height + 8} role="group"
-        aria-label={`map of ${edges.length} pairs; the same rows are in the table`}>
+      <svg viewBox={`-4 -4 ${width + 8 + BACK} ${height + 8}`} width={width + 8 + BACK} height={height + 8}
+        role="group" aria-label={`map of ${edges.length} pairs; the same rows are in the table`}>
         {edges.map((e) => {
           const a = ends.get(e.from)!, b = ends.get(e.to)!;
           const x0 = a.x + WIDE, y0 = a.y + TALL / 2, x1 = b.x, y1 = b.y + TALL / 2;
+          const bow = a === b ? TALL / 4 : 0; // to itself: out of its right side, and in again below
           const d = x1 > x0 ? `M${x0} ${y0} C${x0 + GAP / 2} ${y0} ${x1 - GAP / 2} ${y1} ${x1} ${y1}` :
-            `M${a.x + WIDE} ${y0} C${a.x + WIDE + 60} ${y0 + 30} ${b.x + WIDE + 60} ${y1 - 30} ${b.x + WIDE} ${y1}`;
+            `M${x0} ${y0 - bow} C${x0 + BACK} ${y0 + 30 * Math.sign(y1 - y0) - 3 * bow} ${b.x + WIDE + BACK} ${
+              y1 - 30 * Math.sign(y1 - y0) + 3 * bow} ${b.x + WIDE} ${y1 + bow}`;
 
           return (
             <a href={href({ page: "events", q: q(e), args: { view: "talkers" } })} data-step

@@ -7,7 +7,7 @@ import { duration, percent, plural, safe } from "../format";
 import { go, rangeChange } from "../state";
 import { clock, digitsFor } from "../time";
 import { Canvas, type Point } from "./canvas";
-import { AXIS_PX, hatch, text, timeAxis, toOffset, toX, type Axis, type Colour, type Pic } from "./paint";
+import { AXIS_PX, Rects, hatch, text, timeAxis, toOffset, toX, type Axis, type Colour, type Pic } from "./paint";
 
 const ROW_PX = 20;
 const LEFT_PX = 120;
@@ -69,26 +69,31 @@ export function Tracks({ data, label, height }: Props) {
   const draw = useCallback((p: Pic) => {
     const a = axisOf(data, p.width);
 
+    const colours = data.states.map(stateColour), rects = new Rects();
+
     data.threads.slice(from, from + used).forEach((t, i) => {
       const y = i * ROW_PX;
       let runTo = -1;
 
       text(p, `${t.tid} ${t.name}`, 2, y + ROW_PX / 2, { max: a.left - 6 });
-      t.slices.forEach((sl, j) => {
-        const x = toX(a, sl[0]), w = toX(a, sl[0] + sl[1]) - x;
+      for (const [offset, length, state] of t.slices) {
+        const x = toX(a, offset), end = toX(a, offset + length);
 
-        if (x + w <= runTo)
-          return;
-        p.ctx.fillStyle = p.colour[stateColour(data.states[sl[2]])];
-        p.ctx.fillRect(x, y + 2, Math.max(1, w), ROW_PX - 4);
-        runTo = w < 1 ? x + 1 : x + w;
-        if (place && place.thread === from + i && place.slice === j) {
-          p.ctx.strokeStyle = p.colour.fg;
-          p.ctx.lineWidth = 2;
-          p.ctx.strokeRect(x, y + 1, Math.max(2, w), ROW_PX - 2);
-        }
-      });
+        if (end <= runTo)
+          continue;
+        runTo = Math.max(x + 1, end);
+        rects.add(colours[state], x, y + 2, runTo - x, ROW_PX - 4);
+      }
+      rects.fill(p);
     });
+    const sl = sliceOf(place);
+
+    if (place && sl && place.thread >= from && place.thread < from + used) {
+      const x = toX(a, sl[0]);
+
+      rects.add("fg", x, (place.thread - from) * ROW_PX + 1, Math.max(2, toX(a, sl[0] + sl[1]) - x), ROW_PX - 2);
+      rects.stroke(p, 2);
+    }
     data.losses.forEach(([offset]) => hatch(p, toX(a, offset), 0, LOSS_PX, tall));
     timeAxis(p, a, tall + 1);
   }, [data, from, used, place]);
