@@ -209,7 +209,7 @@ static int call_attach(struct probe *p, _unused_ struct err *err)
 	hooks_attach(s->hooks, -1);
 	if (c->queue)
 		attach_ready(p);
-	hooks_report(s->hooks, true, hooks_report_failed, p);
+	hooks_report(s->hooks, true, report_failed, p);
 	if (!s->tls)
 		return 0;
 	call_tls_host(s->tls);
