@@ -29,7 +29,7 @@ struct call_queue {
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
-	bool hidden;		/* requests were not parsed since the last that was: responses without one may be theirs */
+	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
 };
 
 /* The unit at the cursor begins; gives first bytes their time and offset. */
