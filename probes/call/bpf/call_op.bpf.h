@@ -209,7 +209,8 @@ static __always_inline void conn_addresses(struct call_conn_rec *r, const struct
 	} else {
 		r->family = AF_UNIX;
 		r->lport = r->rport = 0;
-		r->peer_cookie = BPF_CORE_READ((const struct unix_sock___call *)sk, peer, __sk_common.skc_cookie.counter);
+		r->peer_cookie = BPF_CORE_READ((const struct unix_sock___call *)sk, peer,
+					       __sk_common.skc_cookie.counter);
 	}
 }
 
