@@ -26,7 +26,7 @@ MEMCACHED_TEXT = [
     (b"touch n 100\r\n", b"TOUCHED\r\n"),
     (b"gat 100 n\r\n", b"END\r\n"),
     (b"set quiet 0 0 3 noreply\r\nabc\r\ndelete quiet noreply\r\nget quiet\r\n", b"END\r\n"),
-    (b"get n\r\nget fruit\r\nversion\r\n", b"1.6.18\r\n"),
+    (b"version\r\nget n\r\nget fruit\r\n", b"apples\r\nEND\r\n"),
     (b"delete n\r\n", b"DELETED\r\n"),
     (b"stats settings\r\n", b"END\r\n"),
     (b"nonsense\r\n", b"ERROR\r\n"),

@@ -482,14 +482,9 @@ static __always_inline void place_note(struct cpu_scratch *d, const struct cpu_p
 	t->n_places = n + 1;	/* overflow: not all are known */
 }
 
-/* Reads the mapping from the kernel's tree. 0, or SONDE_STACK_*. */
-static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struct cpu_mapping *m)
+/* Fills @m. 0, or SONDE_STACK_*. A frame of its own: that of vma_find() is gone by then. */
+static __noinline int vma_read(struct cpu_unwind *u, __u32 class, struct vm_area_struct *vma, struct cpu_mapping *m)
 {
-	struct vm_area_struct *vma = vma_find(u, class);
-
-	m->end = 0;
-	if (!vma)
-		return SONDE_STACK_NO_MAPPING;
 	u->vma = vma;
 	u->file = NULL;
 	m->start = BPF_CORE_READ(vma, vm_start);
@@ -508,6 +503,15 @@ static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struc
 	m->no_file = 0;
 	table_find(u, class, vma, m);
 	return 0;
+}
+
+/* Reads the mapping from the kernel's tree. 0, or SONDE_STACK_*. */
+static __always_inline int mapping_read(struct cpu_unwind *u, __u32 class, struct cpu_mapping *m)
+{
+	struct vm_area_struct *vma = vma_find(u, class);
+
+	m->end = 0;
+	return vma ? vma_read(u, class, vma, m) : SONDE_STACK_NO_MAPPING;
 }
 
 /* Fills the next mapping with that of u->w.pc, from the cache or the kernel. 0, or SONDE_STACK_*. */

@@ -98,7 +98,7 @@ def server():
 # ---- memcached ----
 
 TEXT = ["set", "get", "get", "gets", "add NOT_STORED", "append", "cas EXISTS", "set", "incr", "incr NOT_FOUND",
-        "incr CLIENT_ERROR", "touch", "gat", "set", "delete", "get", "get", "get", "version", "delete", "stats",
+        "incr CLIENT_ERROR", "touch", "gat", "set", "delete", "get", "version", "get", "get", "delete", "stats",
         "ERROR", "flush_all"]
 META = ["ms", "mg", "mg EN", "md NF", "ms", "ma", "mg", "mg", "mg", "mn", "mg", "mg", "mg", "mn", "ms", "md", "mn",
         "me"]

@@ -142,6 +142,8 @@ def strace_lines(text, pid):
     mark, out = "close(-77) = -1 EBADF (Bad file descriptor)", []
     for found in re.finditer(rf"^{pid} +(\w+\(.*)$", text, re.M):
         line = re.sub(r" <[\d.]+>$", "", re.sub(r"\) {2,}= ", ") = ", found[1]))
+        # strace 6.13 has one number where that is all
+        line = re.sub(r"data=\{u32=(\d+), u64=\1\}", lambda m: f"data={int(m[1]):#x}", line)
         out.append(line)
     return out[out.index(mark):]
 
