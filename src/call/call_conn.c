@@ -348,6 +348,7 @@ static void feed_parser(struct call_conn *c, enum call_dir dir, const struct cal
 	}
 	io = make_io(c, dir, chunk, &v);
 	io.turn = turn;
+	c->queue.hidden = c->halves[c->request_dir].gap;
 	r = feed_all(c, h, &io, chunk->hole);
 	if (r == CALL_FEED_OK && io.to != CALL_SWITCH_NONE) {
 		struct call_chunk rest = { .data = io.c.pos, .len = (uint32_t)cur_left(&io.c), .hole = chunk->hole,

@@ -210,6 +210,21 @@ void call_queue_orphan(struct call_io *io)
 		io->queue->pool->missed[CALL_MISS_ORPHAN]++;
 }
 
+struct call *call_queue_hidden(struct call_io *io)
+{
+	struct call_queue *q = io->queue;
+	struct call *c = q->hidden ? open_call(io, false) : NULL;
+
+	if (!c) {
+		call_queue_orphan(io);
+		return NULL;
+	}
+	c->request.done = true;
+	c->incomplete |= CALL_INCOMPLETE_CUT;
+	q->most = MAX(q->most, 2u);	/* they were outstanding at once: heads of turns do not suffice */
+	return c;
+}
+
 void call_queue_confirm(struct call_io *io)
 {
 	io->queue->confirmed = true;

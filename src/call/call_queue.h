@@ -29,6 +29,7 @@ struct call_queue {
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
+	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
 };
 
 /* The unit at the cursor begins; gives first bytes their time and offset. */
@@ -58,6 +59,12 @@ void call_queue_end(struct call_io *io, struct call *c, enum call_end end);
 
 /* A response without a known request; counted unless its request may have passed before the first chunk. */
 void call_queue_orphan(struct call_io *io);
+
+/*
+ * The same where responses come in the order of requests. Its call, which is cut, if the request was in a hole:
+ * one of several that followed each other. Else NULL.
+ */
+struct call *call_queue_hidden(struct call_io *io);
 
 /* Request and response of the protocol were parsed where no call has both. */
 void call_queue_confirm(struct call_io *io);

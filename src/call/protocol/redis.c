@@ -264,6 +264,19 @@ static void end_arg(struct redis *p)
 	p->asking = p->arg == p->args;
 }
 
+/* The rest of the command is in a hole. */
+static enum call_feed lose_command(const struct redis *p, struct call_io *io)
+{
+	struct call *c = call_queue_youngest(io);
+
+	if (!c || c->request.done)
+		return CALL_FEED_LOST;
+	if (p->arg < 2)
+		c->incomplete |= CALL_INCOMPLETE_CUT;
+	call_queue_asked(io, c);
+	return CALL_FEED_LOST;
+}
+
 static enum call_feed feed_arg(struct redis *p, struct call_io *io)
 {
 	struct call *c = call_queue_youngest(io);
@@ -273,7 +286,7 @@ static enum call_feed feed_arg(struct redis *p, struct call_io *io)
 
 	if (!p->bulk) {
 		if (!call_line_take(&io->c, &line))
-			return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
+			return io->partial ? lose_command(p, io) : CALL_FEED_OK;
 		if (call_line_word(&line, '$').len || !call_line_number(&line, 10, &len) || len > BULK_MAX)
 			return CALL_FEED_BAD;
 		p->bulk = len + 1;
@@ -282,13 +295,16 @@ static enum call_feed feed_arg(struct redis *p, struct call_io *io)
 	n = MIN(len, (uint64_t)most);
 	if (cur_left(&io->c) < n && !io->partial)
 		return CALL_FEED_OK;
-	if (cur_left(&io->c) < n) {
-		n = cur_left(&io->c);
+	if (cur_left(&io->c) < n && p->arg == 0)
+		return lose_command(p, io);
+	if (cur_left(&io->c) < n) {	/* a part of a key is another key */
+		n = 0;
+		p->arg++;
 		if (c)
 			c->incomplete |= CALL_INCOMPLETE_CUT;
-	}
-	if (!take_arg(p, c, cur_bytes(&io->c, n), n))
+	} else if (!take_arg(p, c, cur_bytes(&io->c, n), n)) {
 		return CALL_FEED_BAD;
+	}
 	io->skip = len - n + 2;
 	end_arg(p);
 	return CALL_FEED_OK;
@@ -305,11 +321,11 @@ static void begin_reply(struct redis *p, struct call_io *io)
 {
 	struct call *c = replied(p, io);
 
+	if (!c && !p->message && !p->monitor)
+		c = call_queue_hidden(io);
 	call_queue_answer(io, c);
 	if (c && c->note == NOTE_MONITOR)
 		p->monitor = true;
-	if (!c && !p->message && !p->monitor)
-		call_queue_orphan(io);
 }
 
 /* A value is complete, and with it all that it is the last of. */

@@ -85,6 +85,46 @@ static void test_late(void **state)
 	feed_fini(&f);
 }
 
+/* The lines of @text that begin with @begin and have @word. */
+static int count_lines(const char *text, const char *begin, const char *word)
+{
+	int n = 0;
+
+	for (const char *stop; (stop = strchr(text, '\n')); text = stop + 1)
+		n += !strncmp(text, begin, strlen(begin)) && memmem(text, (size_t)(stop - text), word, strlen(word));
+	return n;
+}
+
+/* Of commands that follow each other, only the first bytes were kept, whichever: each reply is a call. */
+static void test_hidden_commands(void **state)
+{
+	static const char command[] = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\nabc\r\n";
+	static const char replies[] = "+OK\r\n+OK\r\n-ERR no\r\n$2\r\nOK\r\n", ping[] = "*1\r\n$4\r\nPING\r\n";
+	const size_t n = sizeof(command) - 1, kept_min = 13;	/* the word that shows the protocol */
+	char commands[4 * sizeof(command)];
+
+	(void)state;
+	snprintf(commands, sizeof(commands), "%s%s%s%s", command, command, command, command);
+	for (size_t kept = kept_min; kept < 4 * n; kept++) {
+		const char *calls;
+		struct feed f;
+
+		feed_init(&f);
+		f.terse = true;
+		feed_bytes(&f, CALL_DIR_SENT, commands, kept, 4 * n - kept);
+		feed_received(&f, replies);
+		feed_sent(&f, ping);
+		feed_received(&f, "+PONG\r\n");
+		calls = feed_calls(&f);
+		assert_int_equal(count_lines(calls, "redis", ""), 5);
+		assert_int_equal(count_lines(calls, "redis PING db=0", ""), 1);
+		assert_int_equal(count_lines(calls, "redis SET", "") - count_lines(calls, "redis SET", " cut") +
+				 count_lines(calls, "redis", " cut"), 4);
+		assert_int_equal(call_conn_most(f.conn) > 1, 1);
+		feed_fini(&f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -93,6 +133,7 @@ int main(void)
 		cmocka_unit_test(test_resp3),
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_hidden_commands),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
