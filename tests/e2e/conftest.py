@@ -9,6 +9,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, *(entry.path for entry in os.scandir(HERE) if entry.is_dir())]   # modules of all rooms
 import helpers  # noqa: E402  the path above is needed first
+import older_kernel  # noqa: E402
 
 
 # Tests end programs by SIGINT, which a shell that runs pytest in the background has them ignore.
@@ -79,6 +80,13 @@ def sonde():
         if one.child.poll() is None:
             one.child.kill()
             one.child.wait()
+
+
+@pytest.fixture(params=["this", "6.1"])
+def kernel(request, tmp_path):
+    """What stands before sonde for this kernel, or for one as old."""
+    lacks = older_kernel.LACKS.get(request.param)
+    return older_kernel.without(tmp_path, *lacks) if lacks else ()
 
 
 @pytest.fixture

@@ -256,7 +256,8 @@ def serve(listener):
         threading.Thread(target=answer, args=(conn,), daemon=True).start()
 
 
-def test_classes_of_a_process(sonde, tmp_path):
+@pytest.mark.parametrize("kernel", ["this", "5.10"], indirect=True)
+def test_classes_of_a_process(sonde, tmp_path, kernel):
     """A program that has the words of a stripped OpenSSL inside, with connections from before the start."""
     program = tmp_path / "program"
     shutil.copy(os.path.realpath(sys.executable), program)
@@ -268,7 +269,8 @@ def test_classes_of_a_process(sonde, tmp_path):
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
         print(listener.getsockname()[1], file=child.stdin, flush=True)
         assert child.stdout.readline() == "connected\n"
-        one = sonde("rpc", "explain", "--source", "socket", "--json", "--duration", "1m", str(child.pid))
+        one = sonde("rpc", "explain", "--source", "socket", "--json", "--duration", "1m", str(child.pid),
+                    before=kernel)
         print(file=child.stdin, flush=True)
         assert child.stdout.readline() == "done\n"
         one.stop()

@@ -114,13 +114,6 @@ def run_client(server, n, paths, depth=1, family=socket.AF_INET):
     return child.pid
 
 
-@pytest.fixture(params=["this", "6.1"])
-def kernel(request, tmp_path):
-    """What stands before sonde for this kernel, or for one as old."""
-    lacks = older_kernel.LACKS.get(request.param)
-    return older_kernel.without(tmp_path, *lacks) if lacks else ()
-
-
 def calls_of(child, pids):
     return [ev for ev in child.events if ev["type"] == "rpc.call" and ev["proc"]["pid"] in pids]
 

@@ -198,10 +198,12 @@ LOOP = ("openssl", "random", "kept")
 GO = ("gotls", "descriptor")
 
 
-@pytest.mark.parametrize("serves, asks", [("threads", "threads"), ("loop", "loop"), ("threads", "loop")])
-def test_each_call_once_on_its_connection(sonde, server, serves, asks):
+@pytest.mark.parametrize("serves, asks, kernel", [
+    ("threads", "threads", "this"), ("loop", "loop", "this"), ("threads", "loop", "this"), ("threads", "loop", "6.1"),
+], indirect=["kernel"])
+def test_each_call_once_on_its_connection(sonde, server, serves, asks, kernel):
     served_by, port = server(serves)
-    child = sonde("rpc", "--json", "--source", "socket", "--port", str(port))
+    child = sonde("rpc", "--json", "--source", "socket", "--port", str(port), before=kernel)
     asked_by = run_client(asks, port)
     ways = {"server": LOOP if serves == "loop" else THREADS, "client": LOOP if asks == "loop" else THREADS}
     check(child, port, (served_by, asked_by), ways)
