@@ -4,7 +4,7 @@
  * and registers. Kernel objects are read by BPF_CORE_READ(): at the ends of system calls they are untyped.
  *
  * CALL_OP_OLD: loads on 5.10, so neither callbacks nor pointers as arguments of global functions (both 5.13). Frames
- * of HTTP/2 are not walked, its operations kept whole.
+ * of HTTP/2 are not walked, its operations kept whole; commands of Redis are not measured.
  */
 #ifndef CALL_OP_BPF_H
 #define CALL_OP_BPF_H
@@ -26,9 +26,11 @@
 #define op_protocol call_guess_protocol
 #define op_frames(op, b, flags) false
 #define OP_WALKS false
+#define OP_MEASURES false
 #else
 #define op_protocol call_guess_socket
 #define OP_WALKS true
+#define OP_MEASURES true
 #endif
 
 #define RCV_SHUTDOWN 1	/* include/net/sock.h */
@@ -433,6 +435,9 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	if (!room || !l)
 		return 0;
 	r = &room->rec;
+	if (OP_MEASURES && op->turn && !op->s->wide && b->base && !b->n_iov &&
+	    call_may_pipeline(op->s->guess, &op->s->turns))
+		op->s->wide = call_user_pipelines((void *)b->base, op->size);
 	most = op_budget(op);
 	tail = op_tail_bytes(op, b, most);
 	if (b->base && most)
