@@ -109,7 +109,7 @@ static int load(struct probe *p, struct hooks **ret, struct err *err)
 	return r < 0 ? r : hooks_load(p->env, &spec, p->instance, ret, err);
 }
 
-/* One sentence for both tracepoints, none for waits that nobody asks for. */
+/* One sentence for both tracepoints, none for waits that are not asked for. */
 static bool is_worth_saying(const struct probe *p, const char *hook)
 {
 	const struct call_conf *c = p->conf;

@@ -30,7 +30,7 @@ struct call_queue {
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
-	bool hidden;		/* ... of requests, since the last one that was: responses without one may be theirs */
+	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
 };
 
 /* The unit at the cursor begins; gives first bytes their time and offset. */
@@ -62,8 +62,8 @@ void call_queue_end(struct call_io *io, struct call *c, enum call_end end);
 void call_queue_orphan(struct call_io *io);
 
 /*
- * The same where responses come in the order of requests. Its call, which is cut, if the request was in a hole: one of
- * several that followed each other; else NULL.
+ * The same where responses come in the order of requests. Its call, which is cut, if the request was in a hole:
+ * one of several that followed each other. Else NULL.
  */
 struct call *call_queue_hidden(struct call_io *io);
 

@@ -224,7 +224,7 @@ static void try_each(struct hooks *h)
 	choose(h);
 }
 
-/* Of a program that the kernel should take, else of one that it cannot have. */
+/* The error of a program that the kernel should take, else of a program that it cannot have. */
 static const struct err *first_error(const struct hooks *h)
 {
 	const struct err *first = NULL;

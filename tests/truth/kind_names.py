@@ -77,6 +77,9 @@ def shells(stage, name, words):
         stage.score("json").add_wrong(f"{calls} of {runs} runs")
     with open(recording.file(text), encoding="utf-8", errors="replace") as lines:
             check_lines(stage.score("text" if text == "txt" else text), LINE[text], lines, calls)
+    if not shutil.which("sysdig"):
+        stage.lacks("scap", "sysdig is not installed")
+        return
     dump = helpers.sh("sysdig", "-r", recording.file("scap"), "-p", "%proc.name %evt.type",
                       "evt.type in (getdents64, wait4)", timeout=60).stdout.splitlines()
     check_lines(stage.score("scap"), DUMP, dump, calls)

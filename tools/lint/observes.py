@@ -7,7 +7,7 @@ import re
 from common import Finding, c_files, match_lines, text
 
 # Kinds of programs whose return value the kernel acts on: the one value to return, and its definition.
-PASS = {"tc": ("TC_NEXT", "(-1)"), "xdp": ("XDP_PASS", "2"), "cgroup": ("1", None)}
+PASS = {"tc": ("TC_NEXT", "(-1)"), "xdp": ("XDP_PASS", "2"), "cgroup": ("1", None), "sockops": ("1", None)}
 # Kinds whose return value has no effect, and sections of data.
 OTHER = ("fentry", "fexit", "iter", "iter.s", "perf_event", "raw_tp", "tp_btf", "uprobe", "uprobe.multi",
          "uretprobe", "uretprobe.multi", ".maps", "license")

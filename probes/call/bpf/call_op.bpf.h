@@ -216,7 +216,8 @@ static __always_inline void conn_addresses(struct call_conn_rec *r, const struct
 	} else {
 		r->family = AF_UNIX;
 		r->lport = r->rport = 0;
-		r->peer_cookie = BPF_CORE_READ((const struct unix_sock___call *)sk, peer, __sk_common.skc_cookie.counter);
+		r->peer_cookie = BPF_CORE_READ((const struct unix_sock___call *)sk, peer,
+					       __sk_common.skc_cookie.counter);
 	}
 }
 
@@ -336,7 +337,7 @@ static __always_inline bool op_guess(struct call_op *op, const struct call_user_
 	if (!s->guess)
 		return false;
 	s->class = call_kinds & 1 << s->guess && !is_left(op) ? CLASS_WATCHED : CLASS_IGNORED;
-	/* Ends of requests and responses come behind the content: as records of FastCGI, as frames where none are walked. */
+	/* Requests and responses end behind the content: by a record of FastCGI, by a frame where none are walked. */
 	s->wide = s->guess == CALL_GUESS_FASTCGI || (s->guess == CALL_GUESS_HTTP2 && !OP_WALKS);
 	return s->class == CLASS_WATCHED;
 }

@@ -67,7 +67,7 @@ static __always_inline __u64 arg_at(const struct pt_regs *regs, __u32 n)
 	return n == 2 ? regs_arg(regs, 2) : regs_arg(regs, 3);
 }
 
-/* Sets socket and state. False: the file is no socket. */
+/* Sets socket and state. False: the file is not a socket. */
 static __always_inline bool find_socket(struct call_op *op, __u32 fd, bool create)
 {
 	struct file___fd *file = task_file_at(fd);

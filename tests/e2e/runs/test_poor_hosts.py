@@ -172,7 +172,8 @@ def test_the_first_line_of_a_root_that_may_not_load_tc_programs():
 
 def test_clients_of_an_agent_are_told_what_does_not_work(sonde, tmp_path):
     """Those that subscribed to the probe whose hook it is."""
-    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=older_kernel.without(tmp_path, "btf_trace_kfree_skb"))
+    older = older_kernel.without(tmp_path, "btf_trace_kfree_skb")
+    agent = sonde("agent", "--socket-dir", tmp_path / "run", before=older)
     at = f"--agent={tmp_path}/run/control.sock"
     for _ in range(2):      # of an instance that starts
         lines = said("monitor", at)

@@ -56,6 +56,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	agent_limits_defaults(&agent.conf.limits);
 	agent.insts.pipeline = agent.content.pipeline = agent.pipeline;
 	agent.insts.rights = &agent.rights;
+	agent.insts.may_use = agent_limits_instance;
 	agent.subscriptions = (struct shared_subscriptions){
 		.broadcast = agent.broadcast,
 		.insts = &agent.insts,

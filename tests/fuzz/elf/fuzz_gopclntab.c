@@ -11,6 +11,7 @@
 #include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
 #include "elf/go/goinline.h"
+#include "elf/go/gopclntab.h"
 #include "elf/go/gotable.h"
 #include "elf/go/gounwind.h"
 
