@@ -7,7 +7,7 @@
 
 #define TEXT_UNIT 64	/* bytes of texts */
 
-/* What malloc() takes for @bytes. */
+/* The chunk that malloc() takes for @bytes. */
 static size_t chunk_of(size_t bytes)
 {
 	return bytes ? MAX(ROUND_UP(bytes + sizeof(size_t), 2 * sizeof(size_t)), 4 * sizeof(size_t)) : 0;

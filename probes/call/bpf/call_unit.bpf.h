@@ -63,7 +63,7 @@ int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidd
 
 /*
  * Is the first command of Redis in these @size bytes shorter than they are? Others follow it then, at once. False if
- * that cannot be told.
+ * its length is unknown.
  */
 bool call_user_pipelines(const void *from, __u32 size) __hidden;
 

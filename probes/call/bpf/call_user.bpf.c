@@ -88,7 +88,7 @@ int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most)
 #define EACH_BYTE(b) ((b) * 0x0101010101010101ull)
 
 /*
- * "*NUMBER\r", and whatever is behind it, as one little-endian word. Returns the digits, 0 if these are not one to six.
+ * "*NUMBER\r", and whatever is behind it, as one little-endian word. Returns the digits, 0 unless one to six.
  * Without branches and loops, whose paths the verifier would follow one by one.
  */
 static __always_inline __u32 redis_line(__u64 word, __u32 *ret_number)

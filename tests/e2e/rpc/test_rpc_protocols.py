@@ -260,7 +260,7 @@ CQL_5 = ["STARTUP", "SELECT b INVALID", "SELECT orders", "SELECT orders", "TRUNC
 
 
 def test_commands_of_redis_that_follow_each_other(sonde):
-    """Each is shown once at both ends, also of the first turn of a connection; one whose bytes were not kept says so."""
+    """Each is shown once at both ends, also of a connection's first turn; one whose bytes were not kept says so."""
     turns = [(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s\r\n" % (size, b"x" * size)) * 16 for size in (100, 3000)]
     server = Scripted([(turn, b"+OK\r\n" * 16) for turn in turns])
     child = sonde("rpc", "--json", "--source", "redis", "--port", str(server.address[1]))

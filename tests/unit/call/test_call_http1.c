@@ -158,7 +158,7 @@ static void test_no_http(void **state)
 	feed_fini(&f);
 }
 
-/* Of a request whose head is incomplete only what calls show is kept, and its memory is accounted. */
+/* An incomplete head keeps only what calls show, and its memory is accounted. */
 static void test_half_a_head(void **state)
 {
 	char cookie[2000];
