@@ -181,6 +181,14 @@ static void end_socket(struct call_decode_state *st, struct call_socket *s)
 	call_sockets_remove(&st->sockets, s);
 }
 
+/* The limit of parsers is what the table of sockets leaves. */
+static void set_limit(struct call_decode_state *st)
+{
+	size_t bytes = call_sockets_bytes(&st->sockets);
+
+	st->pool.bytes_max = CALL_POOL_BYTES - MIN(bytes, (size_t)CALL_POOL_BYTES);
+}
+
 static struct call_socket *get_socket(struct call_decode_state *st, uint64_t cookie, uint32_t source)
 {
 	struct call_socket *s = call_sockets_find(&st->sockets, cookie, source);
@@ -188,9 +196,13 @@ static struct call_socket *get_socket(struct call_decode_state *st, uint64_t coo
 	if (s)
 		return s;
 	s = call_sockets_surplus(&st->sockets);
+	if (s && s->conn && !s->left)
+		call_conn_evict(s->conn);
 	if (s)
-		end_socket(st, s);
-	return call_sockets_add(&st->sockets, cookie, source);
+		call_sockets_remove(&st->sockets, s);
+	s = call_sockets_add(&st->sockets, cookie, source);
+	set_limit(st);
+	return s;
 }
 
 /* A socket carries two streams at most: its bytes, and plain text of TLS over them. */

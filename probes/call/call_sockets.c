@@ -29,7 +29,7 @@ void call_sockets_init(struct call_sockets *t)
 	if (t->ready)
 		return;
 	map_init(&t->by_key, sizeof(struct call_socket_key), sizeof(struct call_socket *));
-	map_init(&t->by_ends, sizeof(struct call_socket_ends), sizeof(struct call_socket *));
+	map_init(&t->by_ends, sizeof(uint64_t), sizeof(struct call_socket *));
 	t->lru.next = t->lru.prev = &t->lru;
 	t->ready = true;
 }
@@ -70,23 +70,31 @@ struct call_socket *call_sockets_add(struct call_sockets *t, uint64_t cookie, ui
 	return s;
 }
 
+/* A quarter of the memory that the addresses would take. Of two with one hash the last is found. */
+static uint64_t hash_of(const struct call_socket_ends *ends)
+{
+	return map_hash(ends, sizeof(*ends));
+}
+
 static void forget_ends(struct call_sockets *t, const struct call_socket *s)
 {
-	struct call_socket **found = s->ends.conn.proto ? map_find(&t->by_ends, &s->ends) : NULL;
+	const uint64_t hash = hash_of(&s->ends);
+	struct call_socket **found = s->ends.conn.proto ? map_find(&t->by_ends, &hash) : NULL;
 
 	if (found && *found == s)
-		map_remove(&t->by_ends, &s->ends);
+		map_remove(&t->by_ends, &hash);
 }
 
 void call_sockets_set_ends(struct call_sockets *t, struct call_socket *s, const struct call_socket_ends *ends)
 {
+	const uint64_t hash = hash_of(ends);
 	struct call_socket **slot;
 
 	if (!memcmp(&s->ends, ends, sizeof(*ends)))
 		return;
 	forget_ends(t, s);
 	s->ends = *ends;
-	slot = ends->conn.proto ? map_add(&t->by_ends, ends, NULL) : NULL;
+	slot = ends->conn.proto ? map_add(&t->by_ends, &hash, NULL) : NULL;
 	if (slot)
 		*slot = s;
 }
@@ -95,6 +103,7 @@ struct call_socket *call_sockets_peer(const struct call_sockets *t, const struct
 {
 	struct call_socket_ends other = s->ends;
 	struct call_socket **found;
+	uint64_t hash;
 
 	if (s->unix_socket)
 		return s->peer_cookie ? call_sockets_find(t, s->peer_cookie, s->key.source) : NULL;
@@ -104,8 +113,9 @@ struct call_socket *call_sockets_peer(const struct call_sockets *t, const struct
 	other.conn.daddr = s->ends.conn.saddr;
 	other.conn.sport = s->ends.conn.dport;
 	other.conn.dport = s->ends.conn.sport;
-	found = map_find(&t->by_ends, &other);
-	return found ? *found : NULL;
+	hash = hash_of(&other);
+	found = map_find(&t->by_ends, &hash);
+	return found && !memcmp(&(*found)->ends, &other, sizeof(other)) ? *found : NULL;
 }
 
 void call_sockets_remove(struct call_sockets *t, struct call_socket *s)
@@ -120,4 +130,10 @@ void call_sockets_remove(struct call_sockets *t, struct call_socket *s)
 struct call_socket *call_sockets_surplus(const struct call_sockets *t)
 {
 	return t->by_key.len >= CALL_SOCKETS_MAX ? container_of(t->lru.next, struct call_socket, lru) : NULL;
+}
+
+size_t call_sockets_bytes(const struct call_sockets *t)
+{
+	return t->by_key.len * (sizeof(struct call_socket) + sizeof(size_t)) +
+	       t->by_key.cap * t->by_key.stride + t->by_ends.cap * t->by_ends.stride;
 }

@@ -76,5 +76,7 @@ struct call_socket *call_sockets_peer(const struct call_sockets *t, const struct
 void call_sockets_remove(struct call_sockets *t, struct call_socket *s);
 /* The least recently used if the table is full, else NULL. */
 struct call_socket *call_sockets_surplus(const struct call_sockets *t);
+/* Memory of the table, without connections. */
+size_t call_sockets_bytes(const struct call_sockets *t);
 
 #endif

@@ -17,9 +17,14 @@
 #define UNIT_MAX (32u << 10)	/* bytes that wait, of each direction */
 #define LOOK_MAX 256		/* bytes that wait for the first look */
 
+/* An incomplete unit. */
+struct waiting {
+	uint64_t ns, tag;	/* of its first byte */
+	uint8_t bytes[];
+};
+
 struct half {
-	uint8_t *waits;		/* owned: an incomplete unit */
-	uint64_t waits_ns, waits_tag; /* of its first byte */
+	struct waiting *waits;	/* owned; NULL = none */
 	uint64_t end;		/* offset behind the last chunk */
 	uint64_t last_ns;	/* time of that chunk */
 	uint64_t skip;		/* content to pass over */
@@ -52,7 +57,7 @@ struct call_conn *call_conn_new(struct call_pool *pool, enum call_role role, boo
 
 static void drop_waiting(struct call_conn *c, struct half *h)
 {
-	call_pool_give(c->queue.pool, h->n_waits);
+	call_pool_give(c->queue.pool, h->waits ? sizeof(*h->waits) + h->n_waits : 0);
 	free(h->waits);
 	h->waits = NULL;
 	h->n_waits = 0;
@@ -164,26 +169,26 @@ static enum call_look classify(struct call_conn *c, enum call_dir dir, const voi
 struct view {
 	const uint8_t *data;
 	size_t len;
-	uint8_t *owned;		/* NULL = the chunk's */
+	struct waiting *owned;	/* NULL = the chunk's */
 	uint32_t waited;	/* how many of them */
 };
 
 static bool view_init(struct call_conn *c, struct half *h, const struct call_chunk *chunk, struct view *v)
 {
-	uint8_t *joined;
+	struct waiting *joined;
 
 	*v = (struct view){ .data = chunk->data, .len = chunk->len, .waited = h->n_waits };
 	if (!v->len)
 		v->data = (const uint8_t *)"";
 	if (!h->n_waits)
 		return true;
-	joined = realloc(h->waits, h->n_waits + (size_t)chunk->len);
+	joined = realloc(h->waits, sizeof(*joined) + h->n_waits + chunk->len);
 	if (!joined)
 		return false;
 	if (chunk->len)
-		memcpy(joined + h->n_waits, chunk->data, chunk->len);
-	call_pool_give(c->queue.pool, h->n_waits);
-	*v = (struct view){ .data = joined, .len = h->n_waits + (size_t)chunk->len, .owned = joined,
+		memcpy(joined->bytes + h->n_waits, chunk->data, chunk->len);
+	call_pool_give(c->queue.pool, sizeof(*joined) + h->n_waits);
+	*v = (struct view){ .data = joined->bytes, .len = h->n_waits + (size_t)chunk->len, .owned = joined,
 			    .waited = h->n_waits };
 	h->waits = NULL;
 	h->n_waits = 0;
@@ -206,28 +211,30 @@ static bool view_keep(struct call_conn *c, struct half *h, struct view *v, const
 		      const struct call_chunk *chunk)
 {
 	size_t len = (size_t)(v->data + v->len - at);
-	_cleanup_free_ uint8_t *owned = v->owned;
+	_cleanup_free_ struct waiting *owned = v->owned;
+	const bool old = owned && at == v->data;
+	struct waiting *kept;
 
 	v->owned = NULL;
 	if (!len)
 		return true;
-	if (!call_pool_take(c->queue.pool, len))
+	if (!call_pool_take(c->queue.pool, sizeof(*kept) + len))
 		return false;
-	if (at != v->data || !v->waited) {
-		h->waits_ns = chunk->time_ns;
-		h->waits_tag = chunk->tag;
+	if (owned)
+		memmove(owned->bytes, at, len);
+	kept = realloc(owned, sizeof(*kept) + len);
+	if (!kept) {
+		call_pool_give(c->queue.pool, sizeof(*kept) + len);
+		return false;
 	}
-	if (owned) {
-		memmove(owned, at, len);
-		h->waits = TAKE_PTR(owned);
-	} else {
-		h->waits = malloc(len);
-		if (!h->waits) {
-			call_pool_give(c->queue.pool, len);
-			return false;
-		}
-		memcpy(h->waits, at, len);
+	if (!owned)
+		memcpy(kept->bytes, at, len);
+	TAKE_PTR(owned);
+	if (!old) {
+		kept->ns = chunk->time_ns;
+		kept->tag = chunk->tag;
 	}
+	h->waits = kept;
 	h->n_waits = (uint32_t)len;
 	return true;
 }
@@ -311,8 +318,8 @@ static struct call_io make_io(struct call_conn *c, enum call_dir dir, const stru
 		.c = cur_init(v->data, v->len), .side = side_of(c, dir), .queue = &c->queue,
 		.conf = &c->queue.pool->conf, .start = v->data, .offset = chunk->offset - v->waited,
 		.now_ns = chunk->time_ns, .tag = chunk->tag,
-		.start_ns = v->waited ? c->halves[dir].waits_ns : chunk->time_ns,
-		.start_tag = v->waited ? c->halves[dir].waits_tag : chunk->tag,
+		.start_ns = v->owned ? v->owned->ns : chunk->time_ns,
+		.start_tag = v->owned ? v->owned->tag : chunk->tag,
 	};
 }
 
@@ -437,10 +444,13 @@ static void feed_known(struct call_conn *c, enum call_dir dir, const struct call
 static void feed_waiting(struct call_conn *c, enum call_dir dir)
 {
 	struct half *h = &c->halves[dir];
-	struct call_chunk none = { .offset = h->end, .time_ns = h->waits_ns, .tag = h->waits_tag };
+	struct call_chunk none = { .offset = h->end };
 
-	if (h->n_waits)
-		feed_parser(c, dir, &none, true);
+	if (!h->waits)
+		return;
+	none.time_ns = h->waits->ns;
+	none.tag = h->waits->tag;
+	feed_parser(c, dir, &none, true);
 }
 
 static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
@@ -572,6 +582,11 @@ void call_conn_close(struct call_conn *c)
 	call_conn_end(c, CALL_DIR_RECEIVED);
 	call_conn_end(c, CALL_DIR_SENT);
 	call_queue_flush(&c->queue, c->halves[!c->request_dir].lost ? CALL_END_LOST : CALL_END_CLOSED);
+}
+
+void call_conn_evict(struct call_conn *c)
+{
+	call_queue_flush(&c->queue, CALL_END_EVICTED);
 }
 
 enum call_conn_state call_conn_state(const struct call_conn *c)

@@ -58,6 +58,9 @@ void call_conn_end(struct call_conn *c, enum call_dir dir);
 /* The connection is gone: outstanding calls end. The next call is call_conn_free(). */
 void call_conn_close(struct call_conn *c);
 
+/* The same of a connection that goes on, but gives way to others. */
+void call_conn_evict(struct call_conn *c);
+
 enum call_conn_state call_conn_state(const struct call_conn *c);
 void *call_conn_user(const struct call_conn *c);
 /* NULL = unknown */

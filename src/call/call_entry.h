@@ -84,9 +84,10 @@ struct call {
 	uint8_t end;		/* enum call_end */
 	uint8_t incomplete;	/* CALL_INCOMPLETE_* */
 	uint8_t note;		/* for the parser's use */
-	bool quiet;		/* parser: silence is a regular response */
-	bool pushed;		/* the side of responses asked: roles are swapped */
-	bool numbered;		/* `id` is the same at the other end of the connection */
+	bool quiet : 1;		/* parser: silence is a regular response */
+	bool pushed : 1;	/* the side of responses asked: roles are swapped */
+	bool numbered : 1;	/* `id` is the same at the other end of the connection */
+	uint16_t text_units;	/* pool: accounted for texts */
 	struct {
 		uint16_t at, len;	/* len 0 = none */
 	} texts[CALL_TEXT__MAX];

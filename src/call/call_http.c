@@ -67,7 +67,7 @@ void call_http_set_target(struct call *c, const struct call_pool_conf *conf, str
 		call_http_set_query(c, conf, rest);
 }
 
-static bool is_asked_for(const struct call_pool_conf *conf, const struct call_line *name)
+bool call_http_is_asked_for(const struct call_pool_conf *conf, const struct call_line *name)
 {
 	static const char *const usual[] = { "traceparent", "b3", "x-request-id", NULL };
 
@@ -84,7 +84,7 @@ void call_http_add_header(struct call *c, const struct call_pool_conf *conf, con
 	const char *old;
 	size_t len, i = 0;
 
-	if (!is_asked_for(conf, name))
+	if (!call_http_is_asked_for(conf, name))
 		return;
 	old = call_entry_text(c, CALL_TEXT_HEADERS, &len);
 	if (len + name->len + value->len + 3 > sizeof(lines)) {

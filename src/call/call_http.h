@@ -26,6 +26,9 @@ void call_http_set_query(struct call *c, const struct call_pool_conf *conf, stru
 /* Sets the authority from a Host field; userinfo is left out. */
 void call_http_set_authority(struct call *c, struct call_line value);
 
+/* Does @conf ask for the field? */
+bool call_http_is_asked_for(const struct call_pool_conf *conf, const struct call_line *name);
+
 /* A field of the request: kept if @conf asks for its name. */
 void call_http_add_header(struct call *c, const struct call_pool_conf *conf, const struct call_line *name,
 			  const struct call_line *value);

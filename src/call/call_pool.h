@@ -62,7 +62,7 @@ struct call_pool {
 	size_t n_spare;
 };
 
-#define CALL_POOL_BYTES (64u << 20)
+#define CALL_POOL_BYTES (53u << 20)
 
 void call_pool_init(struct call_pool *p, const struct call_pool_ops *ops, void *ctx);
 /* All connections are freed before. */
@@ -71,8 +71,10 @@ void call_pool_fini(struct call_pool *p);
 /* A reset call, or NULL at the limit of memory. Returned by call_pool_put(). */
 struct call *call_pool_get(struct call_pool *p, enum call_kind kind);
 void call_pool_put(struct call_pool *p, struct call *c);
+/* Accounts the bytes of its texts as they are now. */
+void call_pool_settle(struct call_pool *p, struct call *c);
 
-/* Accounts @bytes; false, and counted, beyond the limit. */
+/* Accounts a chunk of @bytes; false, and counted, beyond the limit. */
 bool call_pool_take(struct call_pool *p, size_t bytes);
 void call_pool_give(struct call_pool *p, size_t bytes);
 

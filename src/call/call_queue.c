@@ -75,22 +75,35 @@ static uint32_t place_of(const struct call_queue *q, const struct call *c)
 	return i;
 }
 
-/* Most connections have one or two outstanding calls. */
+static void free_room(struct call_queue *q)
+{
+	if (q->calls == q->few || !q->calls)
+		return;
+	call_pool_give(q->pool, q->room * sizeof(q->calls[0]));
+	free(q->calls);
+}
+
 static bool make_room(struct call_queue *q)
 {
-	uint32_t room = q->room ? q->room * 2 : 2;
-	size_t more = (room - q->room) * sizeof(q->calls[0]);
+	uint32_t room = q->room ? q->room * 2 : (uint32_t)ARRAY_SIZE(q->few);
 	struct call **calls;
 
 	if (q->n < q->room)
 		return true;
-	if (!call_pool_take(q->pool, more))
+	if (!q->room) {
+		q->calls = q->few;
+		q->room = room;
+		return true;
+	}
+	if (!call_pool_take(q->pool, room * sizeof(q->calls[0])))
 		return false;
-	calls = realloc(q->calls, room * sizeof(q->calls[0]));
+	calls = malloc(room * sizeof(q->calls[0]));
 	if (!calls) {
-		call_pool_give(q->pool, more);
+		call_pool_give(q->pool, room * sizeof(q->calls[0]));
 		return false;
 	}
+	memcpy(calls, q->calls, q->n * sizeof(q->calls[0]));
+	free_room(q);
 	q->calls = calls;
 	q->room = room;
 	return true;
@@ -173,6 +186,7 @@ void call_queue_asked(struct call_io *io, struct call *c)
 		return;
 	first = !c->request.last_ns;
 	finish(&c->request, io);
+	call_pool_settle(io->queue->pool, c);
 	if (first && io->queue->pool->ops->opened)
 		io->queue->pool->ops->opened(io->queue->pool->ctx, io->queue->conn, c);
 	leave_if_complete(io->queue, c);
@@ -234,8 +248,7 @@ void call_queue_fini(struct call_queue *q)
 {
 	while (q->n)
 		call_pool_put(q->pool, q->calls[--q->n]);
-	call_pool_give(q->pool, q->room * sizeof(q->calls[0]));
-	free(q->calls);
+	free_room(q);
 	q->calls = NULL;
 	q->room = 0;
 }
@@ -258,6 +271,8 @@ void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, u
 	struct call *c = q->n ? q->calls[asks ? q->n - 1 : 0] : NULL;
 	struct call_span *s = !c ? NULL : asks ? &c->request : &c->response;
 
+	if (c)
+		call_pool_settle(q->pool, c);
 	if (!s || !s->begun || q->protocol->multiplexed || (s->done && !(lost && asks && !c->response.begun)))
 		return;
 	s->last_ns = now_ns;

@@ -23,6 +23,7 @@ struct call_queue {
 	struct call_conn *conn;
 	const struct call_protocol *protocol;	/* NULL = none yet */
 	struct call **calls;	/* owned as they are, oldest first */
+	struct call *few[2];	/* room for them: most connections have one or two */
 	uint32_t n, room;	/* of calls; room: allocated */
 	uint64_t count;		/* calls opened so far */
 	uint32_t most;		/* outstanding at once so far */

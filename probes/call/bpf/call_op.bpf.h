@@ -4,7 +4,7 @@
  * and registers. Kernel objects are read by BPF_CORE_READ(): at the ends of system calls they are untyped.
  *
  * CALL_OP_OLD: loads on 5.10, so neither callbacks nor pointers as arguments of global functions (both 5.13). Frames
- * of HTTP/2 are not walked, its operations kept whole.
+ * of HTTP/2 are not walked, its operations kept whole; commands of Redis are not measured.
  */
 #ifndef CALL_OP_BPF_H
 #define CALL_OP_BPF_H
@@ -26,9 +26,11 @@
 #define op_protocol call_guess_protocol
 #define op_frames(op, b, flags) false
 #define OP_WALKS false
+#define OP_MEASURES false
 #else
 #define op_protocol call_guess_socket
 #define OP_WALKS true
+#define OP_MEASURES true
 #endif
 
 #define RCV_SHUTDOWN 1	/* include/net/sock.h */
@@ -88,6 +90,11 @@ struct call_op {
 static __always_inline bool tls_is_record(const __u8 *b)
 {
 	return b[0] >= 0x14 && b[0] <= 0x17 && b[1] == 3 && b[2] <= 4 && b[3] <= 0x42;
+}
+
+static __always_inline bool tls_is_handshake(const __u8 *b)
+{
+	return b[0] == 0x16 && tls_is_record(b);
 }
 
 static __always_inline bool tls_is_hello(const __u8 *b)
@@ -434,6 +441,9 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	if (!room || !l)
 		return 0;
 	r = &room->rec;
+	if (OP_MEASURES && op->turn && !op->s->wide && b->base && !b->n_iov &&
+	    call_may_pipeline(op->s->guess, &op->s->turns))
+		op->s->wide = call_user_pipelines((void *)b->base, op->size);
 	most = op_budget(op);
 	tail = op_tail_bytes(op, b, most);
 	if (b->base && most)
@@ -472,19 +482,29 @@ static __noinline int op_frames(struct call_op *op, struct call_user_bytes *b, _
 
 /* ---- an operation ---- */
 
+#define BEFORE_TLS 8192	/* more bytes than pass before */
+
 /* Databases ask for TLS in their own protocol. */
 static __always_inline bool may_start_tls(const struct call_sock *s)
 {
 	return s->guess == CALL_GUESS_POSTGRESQL || s->guess == CALL_GUESS_MYSQL;
 }
 
+/*
+ * Is it the hello of either side? Servers read the record's header first; with MySQL the client's hello follows its
+ * request without a turn.
+ */
 static __always_inline bool op_starts_tls(struct call_op *op, const struct call_user_bytes *b)
 {
+	const struct call_sock *s = op->s;
 	struct call_iovec v;
-	__u8 head[HELLO_TYPE + 1];
+	__u8 head[HELLO_TYPE + 1] = { 0 };
 
-	if (!b->base || !op_first(op, b, &v) || v.len < sizeof(head) ||
-	    bpf_probe_read_user(head, sizeof(head), (void *)v.base) || !tls_is_hello(head))
+	if (s->bytes[CALL_RX] + s->bytes[CALL_TX] > BEFORE_TLS || !b->base || !op_first(op, b, &v) ||
+	    v.len < HELLO_TYPE || bpf_probe_read_user(head, HELLO_TYPE, (void *)v.base) || !tls_is_handshake(head))
+		return false;
+	if (v.len > HELLO_TYPE && (bpf_probe_read_user(&head[HELLO_TYPE], 1, (void *)v.base + HELLO_TYPE) ||
+				   !head[HELLO_TYPE] || head[HELLO_TYPE] > 2))
 		return false;
 	tls_begin(op, (void *)v.base, v.len);
 	return true;
@@ -543,7 +563,7 @@ static __noinline int op_run(struct call_op *op)
 	if (s->class == CLASS_TLS)
 		return op_of_tls(op);
 	op_bytes(op, &b, &flags);
-	if (s->class == CLASS_WATCHED && op->turn && may_start_tls(s) && op_starts_tls(op, &b))
+	if (s->class == CLASS_WATCHED && may_start_tls(s) && op_starts_tls(op, &b))
 		return op_of_tls(op);
 	if (s->class == CLASS_GUESSING) {
 		if (!op->turn)

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define GUESS_TURNS 4	/* then the connection is ignored */
+#define PIPE_TURNS 8	/* of a connection of Redis whose commands are measured; later on user space sees it */
 
 UNIT_SHARED const volatile __u32 call_head = CALL_HEAD_BYTES;
 UNIT_SHARED const volatile __u32 call_kinds = ~0u;	/* bit CALL_GUESS_*: watched */
@@ -27,6 +28,18 @@ static __always_inline bool call_is_left(__u32 guess, __u32 tgid)
 }
 
 enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGNORED };
+
+/*
+ * Commands of Redis that follow each other are found here, too: user space would see it some 50 ms later, when a
+ * connection may have ended. @turns: of the connection so far.
+ */
+static __always_inline bool call_may_pipeline(__u32 guess, __u8 *turns)
+{
+	if (guess != CALL_GUESS_REDIS || *turns >= GUESS_TURNS + PIPE_TURNS)
+		return false;
+	++*turns;
+	return true;
+}
 
 /* Where in the frames of HTTP/2 a connection is, by direction: call_frames.bpf.c. */
 struct call_frames {
@@ -47,7 +60,7 @@ struct call_sock {
 	__u8 class;		/* enum call_class */
 	__u8 guess;		/* CALL_GUESS_* */
 	__u8 dir;		/* of the current turn */
-	__u8 turns;		/* while guessing */
+	__u8 turns;		/* while guessing, and of Redis */
 	__u8 wide;
 	__u8 ended;		/* the end of the stream was reported */
 	__u8 midstream;
@@ -123,7 +136,7 @@ struct call_tls_conn {
 	__u8 class;		/* enum call_class */
 	__u8 guess;		/* CALL_GUESS_* */
 	__u8 dir;		/* of the current turn, + 1 */
-	__u8 turns;		/* while guessing */
+	__u8 turns;		/* while guessing, and of Redis */
 	__u8 wide;
 	__u8 pad[7];
 	struct call_frames frames;

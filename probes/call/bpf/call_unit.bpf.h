@@ -61,6 +61,12 @@ int call_user_find(struct call_user_bytes *b, const struct pt_regs *regs, __u32 
 /* Copies the first @most bytes (at most CALL_HEAD_MAX) to @to, which has twice that room. Returns how many. */
 int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
 
+/*
+ * Is the first command of Redis in these @size bytes shorter than they are? Others follow it then, at once. False if
+ * its length is unknown.
+ */
+bool call_user_pipelines(const void *from, __u32 size) __hidden;
+
 struct call_frames;
 struct call_room;
 

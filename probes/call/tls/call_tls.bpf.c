@@ -306,9 +306,13 @@ static __noinline int tls_frames(struct call_tls_op *op, struct call_tls_conn *c
 /* As op_record() of plain sockets: the head, and of databases the tail. */
 static __always_inline int tls_records(struct call_tls_op *op, struct call_tls_conn *c, bool turn)
 {
-	struct call_tls_part part = { .size = op->size, .most = tls_budget(c, op->size), .turn = turn };
-	__u32 rest = op->size - part.most;
+	struct call_tls_part part = { .size = op->size, .turn = turn };
+	__u32 rest;
 
+	if (turn && !c->wide && call_may_pipeline(c->guess, &c->turns))
+		c->wide = call_user_pipelines((void *)op->in.buffer, op->size);
+	part.most = tls_budget(c, op->size);
+	rest = op->size - part.most;
 	if (!call_guess_is_late(c->guess) || !rest)
 		return tls_record(op, c, &part);
 	rest = rest < CALL_TAIL_BYTES ? rest : CALL_TAIL_BYTES;

@@ -25,9 +25,10 @@ enum phase {
 
 struct half {
 	uint8_t phase;
-	bool chunked, has_length, websocket;
-	bool orphan;		/* a response without a request */
-	bool cut;		/* the head is incomplete */
+	bool chunked : 1, has_length : 1, websocket : 1;
+	bool orphan : 1;	/* a response without a request */
+	bool cut : 1;		/* the head is incomplete */
+	bool passing : 1;	/* over the rest of a header line that says nothing */
 	uint16_t status;	/* of a response */
 	uint64_t length;
 };
@@ -245,12 +246,38 @@ static enum call_feed end_response_head(struct call_io *io, struct half *h)
 	return CALL_FEED_OK;
 }
 
+/* Does the line say nothing, as far as it is there? Its bytes need not wait for the rest then. */
+static bool is_no_use(const struct call_io *io)
+{
+	static const char *const used[] = { "transfer-encoding", "upgrade", "content-length", "content-type",
+					    "host" };
+	struct call_line line = { .at = (const char *)io->c.pos, .len = cur_left(&io->c) };
+	struct call_line name = call_line_word(&line, ':');
+
+	if (name.at + name.len == line.at)
+		return false;	/* the name is incomplete */
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		if (call_line_is(&name, used[i]))
+			return false;
+	return !call_http_is_asked_for(io->conf, &name);
+}
+
 static enum call_feed feed_head(struct call_io *io, struct half *h)
 {
 	struct call_line line;
 
-	if (!call_line_take(&io->c, &line))
-		return io->partial ? lose_end(io, h, true) : CALL_FEED_OK;
+	if (!call_line_take(&io->c, &line)) {
+		if (io->partial)
+			return lose_end(io, h, true);
+		h->passing |= is_no_use(io);
+		if (h->passing)
+			cur_skip(&io->c, cur_left(&io->c));
+		return CALL_FEED_OK;
+	}
+	if (h->passing) {
+		h->passing = false;
+		return CALL_FEED_OK;
+	}
 	if (line.len)
 		return take_field(io, h, line) ? CALL_FEED_OK : CALL_FEED_BAD;
 	return io->side == CALL_SIDE_REQUEST ? end_request_head(io, h) : end_response_head(io, h);

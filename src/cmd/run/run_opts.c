@@ -119,7 +119,8 @@ static int on_until(void *conf, const char *arg, struct err *err)
 	    .more = "comma separated, may repeat; interfaces that appear later are included")
 #define WHERE_ROWS \
 	ROW(netns, "netns", 0, OPT_STRV, "NS", "network namespace: name, glob, path, pid, or all", \
-	    .more = "an inode number works too; may repeat"), \
+	    .more = "an inode number works too; may repeat; of system calls and RPCs that of the process, not of " \
+		    "its socket"), \
 		ROW(containers, "container", 0, OPT_STRV, "ID", "this container, by the start of its id", \
 		    .more = "may repeat"), \
 		ROW(cgroups, "cgroup", 0, OPT_STRV, "PATH", "this cgroup: path below the mount, or id", \

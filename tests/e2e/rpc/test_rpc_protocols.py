@@ -259,6 +259,22 @@ CQL = [
 CQL_5 = ["STARTUP", "SELECT b INVALID", "SELECT orders", "SELECT orders", "TRUNCATE orders"]
 
 
+def test_commands_of_redis_that_follow_each_other(sonde):
+    """Each is shown once at both ends, also of a connection's first turn; one whose bytes were not kept says so."""
+    turns = [(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s\r\n" % (size, b"x" * size)) * 16 for size in (100, 3000)]
+    server = Scripted([(turn, b"+OK\r\n" * 16) for turn in turns])
+    child = sonde("rpc", "--json", "--source", "redis", "--port", str(server.address[1]))
+    server.talk()
+    for side in ("client", "server"):
+        helpers.wait_until(lambda side=side: len(calls_of(child, {os.getpid()}, side)) >= 32, helpers.TIMEOUT_S)
+    finish(child, "redis")
+    for side in ("client", "server"):
+        seen = calls_of(child, {os.getpid()}, side)
+        assert [(ev.get("operation"), "incomplete" in ev) for ev in seen[:16]] == [("SET", False)] * 16
+        assert len(seen) == 32
+        assert all(ev.get("operation") == "SET" or ev["incomplete"] == ["cut"] for ev in seen[16:])
+
+
 # Spans that there are, by OpenTelemetry's conventions: name, kind, attributes.
 SPANS = {
     "amqp": [("basic.qos", 3, {}), ("basic.publish orders:a.b", 4, {

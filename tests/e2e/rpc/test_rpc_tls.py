@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -223,6 +224,46 @@ def test_boringssl(sonde, started, boring_server, serves):
     child = sonde("rpc", "--json", "--source", "socket", "--port", str(port))
     asked_by = run_client("threads", port)
     check(child, port, (served_by, asked_by), {"server": LOOP if serves == "loop" else THREADS, "client": THREADS})
+
+
+# Asks for TLS in its own protocol. The first query follows within some milliseconds.
+POSTGRESQL = """
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + "/cert.pem", sys.argv[1] + "/key.pem")
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    plain = listener.accept()[0]
+    assert plain.recv(8)[4:] == bytes.fromhex("04d2162f")
+    plain.sendall(b"S")
+    with context.wrap_socket(plain, server_side=True) as s:
+        s.recv(65536)
+        s.sendall(b"R\\0\\0\\0\\x08\\0\\0\\0\\0" + b"Z\\0\\0\\0\\x05I")
+        while s.recv(65536):
+            s.sendall(b"C\\0\\0\\0\\x0dSELECT 1\\0" + b"Z\\0\\0\\0\\x05I")
+"""
+
+
+def test_database_that_starts_tls(sonde, started):
+    served_by, port = started(sys.executable, "-c", POSTGRESQL, DATA)
+    child = sonde("rpc", "--json", "--source", "postgresql", "--port", str(port))
+    n, query = 16, b"select n from items\0"
+    for _ in range(n):
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.sendall(bytes.fromhex("0000000804d2162f"))
+            assert plain.recv(1) == b"S"
+            with ssl._create_unverified_context().wrap_socket(plain) as s:
+                s.sendall(struct.pack(">II", 16, 0x30000) + b"user\0a\0\0")
+                s.recv(65536)
+                for _ in range(2):
+                    s.sendall(b"Q" + struct.pack(">I", len(query) + 4) + query)
+                    s.recv(65536)
+    pids = {served_by, os.getpid()}
+    helpers.wait_until(lambda: len(calls_of(child, pids)) >= 4 * n)
+    child.finish()
+    assert collections.Counter((ev["side"], ev["resource"], ev["source"], ev["end"]) for ev in calls_of(child, pids)
+                               ) == {(side, "items", "openssl", "done"): 2 * n for side in ("client", "server")}
 
 
 def addresses(program):

@@ -158,6 +158,31 @@ static void test_no_http(void **state)
 	feed_fini(&f);
 }
 
+/* An incomplete head keeps only what calls show, and its memory is accounted. */
+static void test_half_a_head(void **state)
+{
+	char cookie[2000];
+	size_t before;
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	memset(cookie, 'x', sizeof(cookie) - 1);
+	cookie[sizeof(cookie) - 1] = '\0';
+	feed_sent(&f, "GET /a HTTP/1.1\r\nHo");
+	before = f.pool.bytes;
+	feed_sent(&f, "st: here\r\nCookie: ");
+	feed_sent(&f, cookie);
+	feed_sent(&f, cookie);
+	assert_true(f.pool.bytes <= before);
+	feed_sent(&f, "\r\nX-Request-Id");
+	feed_sent(&f, ": 7\r\n\r\n");
+	feed_received(&f, "HTTP/1.1 204 \r\n\r\n");
+	assert_string_equal(feed_calls(&f), "http GET /a host=here status=204\n  x-request-id: 7\n");
+	feed_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_hole_in_chunks),
 		cmocka_unit_test(test_upgrade),
 		cmocka_unit_test(test_continue),
+		cmocka_unit_test(test_half_a_head),
 		cmocka_unit_test(test_no_http),
 	};
 

@@ -3,6 +3,7 @@
  * Records of the call probe to calls: both ends of a connection, holes, ends of sockets, parents.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -494,6 +495,68 @@ static void test_inferred_of_few(void **state)
 	call_links_fini(&l);
 }
 
+#define MANY 65536u	/* connections that are kept */
+
+static int count_done(void *ctx, struct event *ev)
+{
+	const struct call_event_body *b = ev->body;
+
+	*(uint32_t *)ctx += ev->desc == &call_event_end && b->end == CALL_EVENT_END_DONE && !b->incomplete;
+	return 0;
+}
+
+/* The same bytes on each connection. */
+static void send_many(struct bench *b, unsigned dir, const char *text, uint32_t *n_done)
+{
+	struct {
+		struct call_data_rec rec;
+		char bytes[1024];
+	} r = { .rec = { .hdr = { .type = CALL_REC_DATA, .tgid = 1, .tid = 1 },
+			 .offset = b->offset[0][dir], .dir = (uint8_t)dir } };
+	const size_t len = strlen(text);
+
+	assert_true(len <= sizeof(r.bytes));
+	memcpy(r.bytes, text, len);
+	r.rec.size = (uint32_t)len;
+	r.rec.kept = (uint16_t)len;
+	r.rec.hdr.len = (uint32_t)(sizeof(r.rec) + len);
+	for (r.rec.cookie = 1; r.rec.cookie <= MANY; r.rec.cookie++) {
+		r.rec.hdr.ts_ns = ++b->now_ns;
+		assert_int_equal(decode_record(b->d, &r, r.rec.hdr.len, count_done, n_done), 0);
+	}
+	b->offset[0][dir] += len;
+}
+
+/* Half a request on each of many connections: 64 MiB at most, of usual ones no call is missing. */
+static void test_many_connections(void **state)
+{
+	static const char answer[] = "HTTP/1.1 204 \r\n\r\n", cookie[] = " HTTP/1.1\r\nCookie: ";
+
+	(void)state;
+	for (int usual = 0; usual < 2; usual++) {
+		const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+		uint32_t n_done = 0;
+		char half[900] = "GET /";
+		struct bench b;
+
+		bench_open(&b);
+		memset(half + strlen(half), 'x', sizeof(half) - 1 - strlen(half));
+		if (usual)
+			memcpy(half + 32, cookie, strlen(cookie));
+		send_many(&b, CALL_RX, "GET /first HTTP/1.1\r\n\r\n", &n_done);
+		send_many(&b, CALL_TX, answer, &n_done);
+		assert_int_equal(n_done, MANY);
+		send_many(&b, CALL_RX, half, &n_done);
+		assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before <= 64u << 20);
+		send_many(&b, CALL_RX, usual ? "\r\n\r\n" : " HTTP/1.1\r\n\r\n", &n_done);
+		assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before <= 64u << 20);
+		send_many(&b, CALL_TX, answer, &n_done);
+		if (usual)
+			assert_int_equal(n_done, 2 * MANY);
+		decode_set_free(b.d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,7 +566,7 @@ int main(void)
 		cmocka_unit_test(test_pushed),	       cmocka_unit_test(test_unanswered),
 		cmocka_unit_test(test_torn_records),   cmocka_unit_test(test_parents),
 		cmocka_unit_test(test_inferred),       cmocka_unit_test(test_inferred_of_few),
-		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_queue),	       cmocka_unit_test(test_many_connections),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
