@@ -182,7 +182,13 @@ class Page:
 
     def wait(self, condition, limit_ms=30_000):
         code = WAIT.replace("LIMIT", str(limit_ms)).replace("CODE", json.dumps(condition))
-        return self.eval(code.replace("CONDITION", condition, 1))
+        code = code.replace("CONDITION", condition, 1)
+        while True:
+            try:
+                return self.eval(code)
+            except BrowserError as e:       # the page was loaded anew meanwhile
+                if "Inspected target navigated" not in str(e):
+                    raise
 
     def key(self, name, times=1):
         code, text = KEYS.get(name, (ord(name.upper()) if len(name) == 1 else 0, name if len(name) == 1 else ""))

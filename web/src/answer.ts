@@ -112,20 +112,26 @@ export function useRequest<T>(path: string | null, live: boolean, note = false):
       };
     }
     const abort = new AbortController();
-    let timer = 0;
-    const ask = () => get<T>(path, abort.signal).then((data) => {
-      take(data);
-      if ((data as unknown as Ranged).reading || (data as unknown as Ranged).read !== undefined)
-        timer = window.setTimeout(ask, READING_MS);
-    }, (e) => {
-      if (abort.signal.aborted)
-        return;
-      const error = e instanceof ApiError ? e : new ApiError(0, String(e));
+    let timer = 0, asked = 0; // the answer to the last question is shown, whichever comes last
+    const ask = () => {
+      const mine = ++asked;
 
-      if (error.status === 503)
-        error.again = ask;
-      fail(error);
-    });
+      return get<T>(path, abort.signal).then((data) => {
+        if (mine !== asked)
+          return;
+        take(data);
+        if ((data as unknown as Ranged).reading || (data as unknown as Ranged).read !== undefined)
+          timer = window.setTimeout(ask, READING_MS);
+      }, (e) => {
+        if (abort.signal.aborted || mine !== asked)
+          return;
+        const error = e instanceof ApiError ? e : new ApiError(0, String(e));
+
+        if (error.status === 503)
+          error.again = ask;
+        fail(error);
+      });
+    };
 
     ask();
     return () => {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The time range, and the clock: live, or stopped at what is shown. */
 import { h } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { LIVE_DEFAULT, shown, useFacts, useShown } from "./answer";
 import { duration } from "./format";
 import type { Beat } from "./live";
@@ -76,7 +76,7 @@ function Picker({ close }: { close: () => void }) {
   const [fault, setFault] = useState("");
   const first = useRef<HTMLButtonElement>(null);
 
-  useEffect(() => first.current?.focus(), []);
+  useLayoutEffect(() => first.current?.focus(), []); // before a person, or a key, can be in an input
 
   function apply(e: Event) {
     e.preventDefault();
