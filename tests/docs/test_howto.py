@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -133,6 +134,9 @@ def test_probe_shows_a_signal(built):
     try:
         assert "ready" in child.stderr.readline()
         sleeper = subprocess.Popen(["sleep", "100"])
+        # execve() closes descriptors, which ends Popen(), before it sets the name
+        while open(f"/proc/{sleeper.pid}/comm", encoding="ascii").read() != "sleep\n":
+            time.sleep(0.01)
         subprocess.run(["/bin/kill", "-USR1", str(sleeper.pid)], check=True)
         sleeper.wait()
         event = json.loads(child.stdout.readline())

@@ -121,7 +121,7 @@ def serve():
     while True:
         threading.Timer(0.1, server.accept()[0].close).start()
 threading.Thread(target=serve, daemon=True).start()
-for _ in range(400):
+for _ in range(800):
     pid = os.fork()
     if not pid:
         socket.create_connection(server.getsockname())
