@@ -22,7 +22,8 @@ STEPS_SAID = """new Promise((done) => {
         if (last) frames.push(now - last);
         last = now;
         const t = performance.now();
-        canvas.dispatchEvent(new KeyboardEvent('keydown', {key: keys[i %% keys.length], bubbles: true}));
+        canvas.dispatchEvent(new KeyboardEvent('keydown', {key: keys[i %% keys.length], bubbles: true,
+            cancelable: true}));
         for (let k = 0; k < 8; k++) await 0;
         script.push(performance.now() - t);
         if (++i < %d) { requestAnimationFrame(on); return; }
