@@ -13,7 +13,7 @@ ROUNDS = 3
 # format, options, the bound of its ratio to sysdig -r
 FORMATS = [
     ("decoding", ["-o", "null"], 0.08),
-    ("rec", ["-o", "rec:/dev/null"], 0.05),
+    ("rec", ["-o", "rec:/dev/null"], 0.08),
     ("text", ["-o", "text:/dev/null"], 0.16),
     ("strace", ["--format", "strace", "-o", "text:/dev/null"], 0.14),
     ("scap", ["-o", "scap:/dev/null"], 0.17),
