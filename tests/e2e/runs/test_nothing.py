@@ -35,7 +35,9 @@ def sleeper():
 def why_nothing(one):
     """The sentence at the end of a run that showed nothing."""
     one.stop(signal.SIGINT)
-    return re.search(r"nothing shown: (.*)", one.stderr).group(1)
+    said = re.search(r"nothing shown: (.*)", one.stderr)
+    assert said, (one.lines, one.stderr)
+    return said.group(1)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
