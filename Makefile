@@ -56,7 +56,7 @@ fuzz: test-setup ## fuzz every parser, S=100 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
 fleet: test-setup all ## hosts in one ClickHouse: doc/FLEET.md, kills of server and sonde (a minute)
 	@export SONDE=$(abspath $(B))/sonde; $(PYTHON) -m pytest -q tests/fleet && $(PYTHON) tests/fleet/run
-fleet-newest: test-setup all ## nightly: replays through the newest ClickHouse that npm has (chdb 3.4: 26.7), 550 MB
+fleet-newest: test-setup all ## nightly: newest ClickHouse of npm, OpenTelemetry Collector of sid, 1 GB
 	@PYTHON=$(PYTHON) tests/fleet/newest $(abspath $(B))
 bench: test-setup all ## ratios against installed peers, in one run
 	@tools/setup.sh bench && $(PYTHON) tests/bench/run --build $(B)

@@ -42,7 +42,8 @@ static void put_varint(struct buf *out, uint64_t v)
 static void put_text(struct buf *out, const void *text, size_t len)
 {
 	put_varint(out, len);
-	buf_add(out, text, len);
+	if (len)
+		buf_add(out, text, len);
 }
 
 static void put_ip(struct buf *out, const struct ipaddr *ip)
@@ -77,18 +78,22 @@ static void put_flags(struct buf *out, const struct xlat *x, uint64_t bits)
 		put_text(out, rest, (size_t)snprintf(rest, sizeof(rest), "0x%llx", (unsigned long long)bits));
 }
 
-static void put_as_text(struct buf *out, const struct value *v)
+static void put_printed(struct buf *out, const struct value *v)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
-	if (v->kind == VAL_STR || v->kind == VAL_BYTES) {
-		put_text(out, v->str, v->len);
-		return;
-	}
 	value_text(v, &text);
 	if (buf_error(&text))
 		out->error = buf_error(&text);
 	put_text(out, text.data, text.len);
+}
+
+static void put_as_text(struct buf *out, const struct value *v)
+{
+	if (v->kind == VAL_STR || v->kind == VAL_BYTES)
+		put_text(out, v->str, v->len);
+	else
+		put_printed(out, v);
 }
 
 static uint64_t as_number(const struct value *v)
@@ -103,30 +108,61 @@ static uint64_t as_number(const struct value *v)
 	}
 }
 
-/* A value of another kind than the column's, or none, is 0 or "". */
+/* Of a field that the event lacks: zeros, which of a text and of flags are a length. */
+static void put_nothing(struct buf *out, enum clickhouse_type type)
+{
+	static const uint8_t bytes[] = { [CLICKHOUSE_IP] = 16, [CLICKHOUSE_MAC] = 6, [CLICKHOUSE_UUID] = 16,
+					 [CLICKHOUSE__MAX] = 0 };
+	static const char zero[16];
+	char *to;
+
+	if (sizes[type] || bytes[type]) {
+		to = buf_reserve(out, sizeof(zero));
+		if (to)
+			memset(to, 0, sizeof(zero));
+		buf_commit(out, to ? sizes[type] + bytes[type] : 0);
+	} else {
+		buf_add_char(out, '\0');
+	}
+}
+
+/* A value of another kind than the column's is 0 or "". */
 static void put_value(struct buf *out, enum clickhouse_type type, const struct value *v)
 {
-	static const struct ipaddr no_ip;
-	static const char zero[16];
-
 	switch (type) {
 	case CLICKHOUSE_WORD:
 	case CLICKHOUSE_TEXT: put_as_text(out, v); break;
 	case CLICKHOUSE_FLAGS: put_flags(out, v->xlat, v->kind == VAL_FLAGS ? v->u : 0); break;
-	case CLICKHOUSE_IP: put_ip(out, v->kind == VAL_IP ? &v->ip : &no_ip); break;
-	case CLICKHOUSE_MAC: buf_add(out, v->kind == VAL_MAC ? v->str : zero, 6); break;
-	case CLICKHOUSE_UUID: buf_add(out, zero, 16); break;
+	case CLICKHOUSE_IP:
+		if (v->kind == VAL_IP)
+			put_ip(out, &v->ip);
+		else
+			put_nothing(out, type);
+		break;
+	case CLICKHOUSE_MAC:
+		if (v->kind == VAL_MAC)
+			buf_add(out, v->str, 6);
+		else
+			put_nothing(out, type);
+		break;
+	case CLICKHOUSE_UUID: put_nothing(out, type); break;
 	default: put_number(out, type, as_number(v));
 	}
 }
 
 static void put_field(const struct clickhouse_column *c, const struct event *ev, struct buf *out)
 {
+	const struct field *f = c->field;
+	const bool plain = f->kind == FIELD_UINT || f->kind == FIELD_HEX || f->kind == FIELD_NS;
 	struct value v;
+	uint64_t u;
 
-	if (event_get(ev, c->field, &v) < 0)
-		v = (struct value){ .kind = VAL_NONE };
-	put_value(out, c->type, &v);
+	if (plain && sizes[c->type] && !ev->hide && !(f->flags & FIELD_ALSO))
+		put_number(out, c->type, event_get_number(ev, f, &u) < 0 ? 0 : u);
+	else if (event_get(ev, f, &v) < 0)
+		put_nothing(out, c->type);
+	else
+		put_value(out, c->type, &v);
 }
 
 int clickhouse_row_put(const struct clickhouse_table *t, const struct clickhouse_row *row, const struct event *ev,

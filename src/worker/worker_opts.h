@@ -20,7 +20,7 @@ struct worker_opts {
 	uint64_t cpu_ns;		/* a finer limit; 0 = none */
 	bool asks;			/* its input is the socket of an opener (worker/opener.h) */
 	bool refuse;			/* forbidden system calls fail instead of killing it: libraries try some */
-	uint32_t uid, gid;		/* new user if started as root; 0 = `nobody` */
+	uint32_t uid, gid;		/* new user if started as root; 0 = those of `nobody` */
 	const int *fds;			/* further descriptors above 2 that stay open */
 	size_t n_fds;			/* at most WORKER_FDS_MAX */
 	size_t ctx_bytes;		/* of a plain worker's context, at most WORKER_CTX_MAX; 0 = it gets NULL */

@@ -7,6 +7,7 @@
     gotree.py build SUITE DIR OUT [VARIANT]  builds the program in DIR
     gotree.py program SUITE NAME             path of a program of a distribution
     gotree.py calls SUITE VARIANT            path of the test program of every kind of call
+    gotree.py collector                      path of the OpenTelemetry Collector of sid, 305 MB of packages
     gotree.py prepare                        all that the live tests ask for, ahead of them
 
 Everything lies below one folder (--dir, else $SONDE_GO_DIR, else build/go) and is kept between runs. Packages come
@@ -28,6 +29,7 @@ import private_apt  # noqa: E402  found by the line above
 from private_apt import Unavailable  # noqa: E402
 
 LIBRARIES = ["golang-google-grpc-dev", "golang-google-protobuf-dev", "golang-golang-x-net-dev"]
+COLLECTOR = ["golang-opentelemetry-collector-dev"]     # sid alone has it
 # bookworm: the 1-3 alternative satisfies the dependency and panics at run time.
 PINNED = {"bookworm": ["golang-github-golang-protobuf-1-5-dev"]}
 # Without these a suite gives its newest.
@@ -141,11 +143,11 @@ class Lock:
 
 
 class Tree:
-    """A Go release and the gRPC packages of one suite."""
+    """A Go release of one suite and, in a folder of that name, packages: those of gRPC if not said otherwise."""
 
-    def __init__(self, suite):
-        self.suite = suite
-        self.path = os.path.join(folder(), suite)
+    def __init__(self, suite, name="", libraries=tuple(LIBRARIES)):
+        self.suite, self.libraries = suite, list(libraries)
+        self.path = os.path.join(folder(), name or suite)
         with Lock():
             if not os.path.isdir(self.path):
                 self._fetch()
@@ -158,7 +160,7 @@ class Tree:
     def _fetch(self):
         apt = Apt(self.suite)
         go = GO.get(self.suite) or apt.newest_go()
-        wanted = LIBRARIES + PINNED.get(self.suite, [])
+        wanted = self.libraries + PINNED.get(self.suite, [])
         libraries = [p for p in apt.closure(wanted, r"golang-\S+") if p.endswith("-dev")]
         # The release's own packages stand beside, whatever the suite's default is.
         apt.unpack(libraries + [f"golang-{go}-go", f"golang-{go}-src"], self.path)
@@ -184,7 +186,7 @@ class Tree:
             return re.search(r'Version = "(.*)"', f.read()).group(1)
 
     def env(self):
-        own = os.path.join(folder(), "own-" + self.suite)
+        own = os.path.join(folder(), "own-" + os.path.basename(self.path))
         return {"GOROOT": self.root, "GOPATH": own + ":" + self.gopath, "GOCACHE": own + "/cache",
                 "GO111MODULE": "off", "GOTOOLCHAIN": "local", "GOPROXY": "off", "GOENV": "off", "GOFLAGS": ""}
 
@@ -257,6 +259,12 @@ def plugin(suite, build=True):
     return made, Tree(suite).build(os.path.join(HERE, "host"), host, "cgo")
 
 
+def collector():
+    """Path of the OpenTelemetry Collector, built of Debian's packages."""
+    return Tree("sid", "sid-collector", COLLECTOR).build(os.path.join(HERE, "collector"),
+                                                         os.path.join(folder(), "collector-sid"))
+
+
 def prepare():
     for suite, variant in sorted({*BUILDS, *((suite, "stripped-pie") for suite in SUITES)}):
         calls(suite, variant)
@@ -270,7 +278,7 @@ def prepare():
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--dir")
-    p.add_argument("what", choices=("tree", "env", "build", "calls", "program", "prepare"))
+    p.add_argument("what", choices=("tree", "env", "build", "calls", "collector", "program", "prepare"))
     p.add_argument("words", nargs="*")
     a = p.parse_args()
     if a.dir:
@@ -287,6 +295,8 @@ def main():
             print(Tree(a.words[0]).build(*a.words[1:]))
         elif a.what == "calls":
             print(calls(*a.words))
+        elif a.what == "collector":
+            print(collector())
         elif a.what == "prepare":
             prepare()
         else:
