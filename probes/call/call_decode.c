@@ -103,11 +103,6 @@ static void fill_keys(struct event *ev, const struct call_socket *s, bool server
 
 static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 {
-	static const uint8_t sources[] = {
-		[CALL_SOURCE_SOCKET] = CALL_EVENT_SOURCE_SOCKET, [CALL_SOURCE_OPENSSL] = CALL_EVENT_SOURCE_OPENSSL,
-		[CALL_SOURCE_GNUTLS] = CALL_EVENT_SOURCE_GNUTLS, [CALL_SOURCE_GOTLS] = CALL_EVENT_SOURCE_GOTLS,
-	};
-	_Static_assert(ARRAY_SIZE(sources) == CALL_SOURCE__MAX, "an event's source per source");
 	struct call_decode_state *st = ctx;
 	struct call_socket *s = call_conn_user(conn);
 	const bool server = call_conn_is_server(conn) != c->pushed;
@@ -124,8 +119,8 @@ static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 		st->error = st->error ? st->error : -ENOMEM;
 		return;
 	}
-	b->source = sources[s->source % ARRAY_SIZE(sources)];
-	b->tls_by = s->tls_by;
+	b->source = call_body_source(s->source % CALL_SOURCE__MAX);
+	b->tls_by = call_body_tls_by(s->tls_by);
 	b->rtt_ns = s->rtt_ns;
 	b->queue_ns = c->incomplete ? 0 : s->queue_ns;
 	b->parent = parent.number;
@@ -356,7 +351,7 @@ static int decode_data(const struct sonde_rec *r, struct event *ev, const struct
 		return -ENOMEM;
 	set_process(s, &rec.hdr);
 	s->source = rec.source;
-	s->tls_by = rec.tls_by < CALL_EVENT_TLS__MAX ? rec.tls_by : CALL_EVENT_TLS_NONE;
+	s->tls_by = rec.tls_by;
 	take_times(s, &rec);
 	if (rec.flags & CALL_F_END)
 		call_conn_end(s->conn, dir_of(&rec));
