@@ -145,8 +145,8 @@ static bool adopt(struct call_conn *c, const struct call_protocol *p, enum call_
 }
 
 /*
- * The first bytes of a turn. Returns CALL_LOOK_MORE if the protocol may show with more bytes, CALL_LOOK__MAX if there
- * is no memory for its state.
+ * The first bytes of a turn. Returns CALL_LOOK_MORE if the protocol may show with more bytes, CALL_LOOK__MAX
+ * without memory for its state.
  */
 static enum call_look classify(struct call_conn *c, enum call_dir dir, const void *data, size_t len, bool datagram)
 {

@@ -111,7 +111,7 @@ static bool make_room(struct call_queue *q)
 	return true;
 }
 
-/* A request that is no call: of order alone, the next response would be another's. */
+/* A request without a call: by order alone, its response would go to the next one. */
 static void refuse(struct call_queue *q, bool begins)
 {
 	q->refused = begins && q->protocol->ordered;

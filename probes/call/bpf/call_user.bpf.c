@@ -137,5 +137,6 @@ bool call_user_ends_head(const void *from, __u32 size)
 
 	if (size < sizeof(end) || bpf_probe_read_user(&end, sizeof(end), from + size - sizeof(end)))
 		return false;
-	return end >> 32 == 0x0a0d0a0d && (end >> 8 & 0xffffff) != 0x300a0d;	/* "\r\n\r\n", not "\r\n0" before it */
+	/* "\r\n\r\n", not "\r\n0" before it */
+	return end >> 32 == 0x0a0d0a0d && (end >> 8 & 0xffffff) != 0x300a0d;
 }
