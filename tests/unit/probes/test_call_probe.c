@@ -569,7 +569,7 @@ static void send_many(struct bench *b, unsigned dir, const char *text, struct co
 	b->offset[0][dir] += len;
 }
 
-/* Half a request on each of many connections: 64 MiB at most. Calls of usual ones are shown, others may be reported. */
+/* Half a request on each of many connections: 64 MiB at most. All calls are shown, or reported as lost. */
 static void test_many_connections(void **state)
 {
 	static const char answer[] = "HTTP/1.1 204 \r\n\r\n", cookie[] = " HTTP/1.1\r\nCookie: ";
