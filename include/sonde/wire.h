@@ -63,7 +63,9 @@ struct sonde_rec {
 #define SONDE_LOST_MAPPING 9	/* kernel: no room for an executable mapping, whose stacks have no names then */
 #define SONDE_LOST_NAMES 10	/* user space: a location of a recorded stack whose file could not be read */
 #define SONDE_LOST_MAPPING_LIMIT 11	/* user space: executable mappings over the limit of a process */
-#define SONDE_LOST__MAX 12
+#define SONDE_LOST_CALL_MEMORY 12	/* decoder: a call beyond the memory of the parsers */
+#define SONDE_LOST_NO_REQUEST 13	/* decoder: a call whose response was seen without its request */
+#define SONDE_LOST__MAX 14
 #define SONDE_LOST_ROOM 16	/* of a ledger: a power of two */
 
 /* seen = delivered + filtered + sampled + sum of lost. Per CPU in the kernel. */

@@ -37,6 +37,8 @@ struct call_choice {
 	bool leave_go;
 };
 
+#define CALL_HOOK_TLS "TLS libraries, entered"	/* without it calls over TLS are not seen */
+
 #define CALL_FROM_GO 1u	/* the gohttp2 probe */
 #define CALL_FROM_SOCKETS 2u	/* this probe */
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/macros.h"
 #include "call/call_entry.h"
+#include "probes/call/call_wire.h"
 
 /* Texts of a call: where they go in an event. */
 static const struct {
@@ -146,10 +147,33 @@ static void put_result(struct call_event_body *b, const struct call *c, bool ser
 	b->error = c->error == CALL_ERROR_FAILED || (c->error == CALL_ERROR_CLIENT && !server) ||
 		   (c->end != CALL_END_DONE && c->end != CALL_END_ONEWAY);
 	b->rows_1 = c->rows == CALL_ROWS_NONE ? 0 : c->rows + 1;
-	b->incomplete = c->incomplete;	/* equal bits */
+	b->incomplete = c->incomplete;
 }
-_Static_assert(CALL_EVENT_CUT == CALL_INCOMPLETE_CUT && CALL_EVENT_HPACK == CALL_INCOMPLETE_HPACK &&
-	       CALL_EVENT_MIDSTREAM == CALL_INCOMPLETE_MIDSTREAM, "bits are copied");
+
+/* ---- numbers of records ---- */
+
+uint8_t call_body_source(uint8_t source)
+{
+	static const uint8_t sources[] = {
+		[CALL_SOURCE_SOCKET] = CALL_EVENT_SOURCE_SOCKET, [CALL_SOURCE_OPENSSL] = CALL_EVENT_SOURCE_OPENSSL,
+		[CALL_SOURCE_GNUTLS] = CALL_EVENT_SOURCE_GNUTLS, [CALL_SOURCE_GOTLS] = CALL_EVENT_SOURCE_GOTLS,
+	};
+
+	_Static_assert(ARRAY_SIZE(sources) == CALL_SOURCE__MAX, "an event's source per source");
+	return source < CALL_SOURCE__MAX ? sources[source] : CALL_EVENT_SOURCE__MAX;
+}
+
+uint8_t call_body_tls_by(uint8_t by)
+{
+	static const uint8_t ways[] = {
+		[0] = CALL_EVENT_TLS_NONE,
+		[CALL_TLS_BY_NESTED] = CALL_EVENT_TLS_NESTED, [CALL_TLS_BY_RANDOM] = CALL_EVENT_TLS_RANDOM,
+		[CALL_TLS_BY_KEPT] = CALL_EVENT_TLS_KEPT, [CALL_TLS_BY_DESCRIPTOR] = CALL_EVENT_TLS_DESCRIPTOR,
+	};
+
+	_Static_assert(ARRAY_SIZE(ways) == CALL_EVENT_TLS__MAX, "a record's number per way");
+	return by < ARRAY_SIZE(ways) ? ways[by] : CALL_EVENT_TLS_NONE;
+}
 
 struct call_event_body *call_body_make(const struct call *c, bool server, struct arena *mem, uint32_t *ret_len)
 {

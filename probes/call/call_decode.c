@@ -13,6 +13,7 @@
 #include "base/macros.h"
 #include "call/call_conn.h"
 #include "call/call_event.h"
+#include "event/core.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/redact/redact.h"
@@ -26,6 +27,7 @@ struct call_decode_state {
 	struct call_sockets sockets;
 	struct call_links links;
 	struct call_pool pool;
+	uint64_t reported[CALL_MISS__MAX]; /* of pool.missed */
 	struct map go;		/* tgids whose HTTP/2 another decoder shows */
 	bool ready;
 	bool any_closed;
@@ -103,11 +105,6 @@ static void fill_keys(struct event *ev, const struct call_socket *s, bool server
 
 static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 {
-	static const uint8_t sources[] = {
-		[CALL_SOURCE_SOCKET] = CALL_EVENT_SOURCE_SOCKET, [CALL_SOURCE_OPENSSL] = CALL_EVENT_SOURCE_OPENSSL,
-		[CALL_SOURCE_GNUTLS] = CALL_EVENT_SOURCE_GNUTLS, [CALL_SOURCE_GOTLS] = CALL_EVENT_SOURCE_GOTLS,
-	};
-	_Static_assert(ARRAY_SIZE(sources) == CALL_SOURCE__MAX, "an event's source per source");
 	struct call_decode_state *st = ctx;
 	struct call_socket *s = call_conn_user(conn);
 	const bool server = call_conn_is_server(conn) != c->pushed;
@@ -124,8 +121,8 @@ static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 		st->error = st->error ? st->error : -ENOMEM;
 		return;
 	}
-	b->source = sources[s->source % ARRAY_SIZE(sources)];
-	b->tls_by = s->tls_by;
+	b->source = call_body_source(s->source % CALL_SOURCE__MAX);
+	b->tls_by = call_body_tls_by(s->tls_by);
 	b->rtt_ns = s->rtt_ns;
 	b->queue_ns = c->incomplete ? 0 : s->queue_ns;
 	b->parent = parent.number;
@@ -143,6 +140,36 @@ static void on_ended(void *ctx, struct call_conn *conn, const struct call *c)
 	ev.body_len = len;
 	r = st->em->emit(st->em->ctx, &ev);
 	st->error = st->error ? st->error : MIN(r, 0);
+}
+
+/* Calls that were not shown since the last one, all of @s: events of the core's type of loss. */
+static void report_lost(struct call_decode_state *st, const struct call_socket *s)
+{
+	static const struct {
+		enum call_miss miss;
+		uint32_t cause;
+	} rows[] = { { CALL_MISS_MEMORY, SONDE_LOST_CALL_MEMORY }, { CALL_MISS_ORPHAN, SONDE_LOST_NO_REQUEST } };
+	struct sonde_rec hdr = *st->r;
+
+	hdr.tgid = s->tgid;
+	hdr.start_ns = s->start_ns;
+	hdr.instance = s->instance;
+	hdr.flags &= (uint16_t)~SONDE_RF_IDENT;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t *reported = &st->reported[rows[i].miss];
+		struct core_lost lost = { .count = st->pool.missed[rows[i].miss] - *reported,
+					  .cause = rows[i].cause };
+		struct event ev;
+		int r;
+
+		if (!lost.count)
+			continue;
+		*reported += lost.count;
+		core_lost_event(&ev, &hdr, &lost);
+		ev.keys.cookie = s->key.cookie;
+		r = st->em->emit(st->em->ctx, &ev);
+		st->error = st->error ? st->error : MIN(r, 0);
+	}
 }
 
 static const struct call_pool_ops pool_ops = { .opened = on_opened, .ended = on_ended };
@@ -178,6 +205,7 @@ static void end_socket(struct call_decode_state *st, struct call_socket *s)
 {
 	if (s->conn && !s->left)
 		call_conn_close(s->conn);
+	report_lost(st, s);
 	call_sockets_remove(&st->sockets, s);
 }
 
@@ -198,8 +226,10 @@ static struct call_socket *get_socket(struct call_decode_state *st, uint64_t coo
 	s = call_sockets_surplus(&st->sockets);
 	if (s && s->conn && !s->left)
 		call_conn_evict(s->conn);
-	if (s)
+	if (s) {
+		report_lost(st, s);
 		call_sockets_remove(&st->sockets, s);
+	}
 	s = call_sockets_add(&st->sockets, cookie, source);
 	set_limit(st);
 	return s;
@@ -356,12 +386,13 @@ static int decode_data(const struct sonde_rec *r, struct event *ev, const struct
 		return -ENOMEM;
 	set_process(s, &rec.hdr);
 	s->source = rec.source;
-	s->tls_by = rec.tls_by < CALL_EVENT_TLS__MAX ? rec.tls_by : CALL_EVENT_TLS_NONE;
+	s->tls_by = rec.tls_by;
 	take_times(s, &rec);
 	if (rec.flags & CALL_F_END)
 		call_conn_end(s->conn, dir_of(&rec));
 	else
 		feed(s, &rec, bytes);
+	report_lost(st, s);
 	e = report_order(st, s);
 	return st->error ? st->error : MIN(e, 0);
 }

@@ -3,6 +3,8 @@
 
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "call/call_event.h"
+#include "probes/call/call_body.h"
 #include "probes/call/call_wire.h"
 
 static const char *protocol_of(uint8_t guess)
@@ -19,16 +21,9 @@ static const char *protocol_of(uint8_t guess)
 
 static const char *source_of(uint8_t source)
 {
-	static const char *const names[] = {
-		[CALL_SOURCE_SOCKET] = "socket",
-		[CALL_SOURCE_OPENSSL] = "openssl",
-		[CALL_SOURCE_GNUTLS] = "gnutls",
-		[CALL_SOURCE_GOTLS] = "gotls",
-	};
+	const char *name = call_event_source_name(call_body_source(source));
 
-	_Static_assert(ARRAY_SIZE(names) == CALL_SOURCE__MAX, "a name per source");
-
-	return source < CALL_SOURCE__MAX ? names[source] : "";
+	return name ? name : "";
 }
 
 /* Of plain text it does not name the library. */
@@ -43,7 +38,7 @@ static bool conn_seen(const struct sonde_rec *r, struct call_seen *ret)
 		.cookie = rec.cookie,
 		.protocol = protocol_of(rec.guess),
 		.plain = rec.source != CALL_SOURCE_SOCKET,
-		.source = rec.source == CALL_SOURCE_SOCKET ? "socket" : "",
+		.source = rec.source == CALL_SOURCE_SOCKET ? source_of(rec.source) : "",
 		.midstream = rec.flags & CALL_CONN_MIDSTREAM || rec.bytes[CALL_RX] || rec.bytes[CALL_TX],
 	};
 	return true;

@@ -51,7 +51,7 @@ struct call_socket {
 	bool wide, ignored;	/* reported to the live half */
 	bool left;		/* its calls are shown by another decoder */
 	bool closed;		/* ends with the next record */
-	uint8_t source, tls_by;	/* of its last bytes: CALL_SOURCE_*, enum call_event_tls_by */
+	uint8_t source, tls_by;	/* of its last bytes: CALL_SOURCE_*, CALL_TLS_BY_* */
 };
 
 struct call_sockets {

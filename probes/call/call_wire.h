@@ -41,6 +41,12 @@ enum call_guess_protocol {
 #define CALL_SOURCE_GOTLS 3
 #define CALL_SOURCE__MAX 4
 
+/* How the socket of plain text was found; 0 = no TLS. Append. */
+#define CALL_TLS_BY_NESTED 1
+#define CALL_TLS_BY_RANDOM 2
+#define CALL_TLS_BY_KEPT 3
+#define CALL_TLS_BY_DESCRIPTOR 4	/* the connection's object holds it */
+
 #define CALL_CONN_MIDSTREAM 1	/* bytes went over it before the first record */
 
 /*
@@ -82,7 +88,7 @@ struct call_data_rec {
 	__u8 flags;		/* CALL_F_* */
 	__u8 guess;		/* CALL_GUESS_* */
 	__u8 source;		/* CALL_SOURCE_* */
-	__u8 tls_by;		/* how the socket of plain text was found: enum call_event_tls_by */
+	__u8 tls_by;		/* how the socket of plain text was found: CALL_TLS_BY_* */
 	__u8 pad;
 };
 

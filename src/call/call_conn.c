@@ -130,11 +130,13 @@ static bool fits_role(const struct call_conn *c, enum call_dir dir, enum call_lo
 
 static bool adopt(struct call_conn *c, const struct call_protocol *p, enum call_dir dir, enum call_look look)
 {
-	if (!call_pool_take(c->queue.pool, p->state_size))
-		return false;
-	c->state = calloc(1, p->state_size);
+	bool taken = call_pool_take(c->queue.pool, p->state_size);
+
+	c->state = taken ? calloc(1, p->state_size) : NULL;
 	if (!c->state) {
-		call_pool_give(c->queue.pool, p->state_size);
+		if (taken)
+			call_pool_give(c->queue.pool, p->state_size);
+		c->queue.pool->missed[CALL_MISS_MEMORY] += look == CALL_LOOK_REQUEST;
 		return false;
 	}
 	c->queue.protocol = p;
@@ -142,7 +144,10 @@ static bool adopt(struct call_conn *c, const struct call_protocol *p, enum call_
 	return true;
 }
 
-/* The first bytes of a turn. Returns CALL_LOOK_MORE if the protocol may show with more bytes. */
+/*
+ * The first bytes of a turn. Returns CALL_LOOK_MORE if the protocol may show with more bytes, CALL_LOOK__MAX
+ * without memory for its state.
+ */
 static enum call_look classify(struct call_conn *c, enum call_dir dir, const void *data, size_t len, bool datagram)
 {
 	enum call_look best = CALL_LOOK_NO;
@@ -157,8 +162,8 @@ static enum call_look classify(struct call_conn *c, enum call_dir dir, const voi
 			continue;
 		if (look == CALL_LOOK_MORE)
 			best = CALL_LOOK_MORE;
-		else if (adopt(c, call_protocols[i], dir, look))
-			return look;
+		else
+			return adopt(c, call_protocols[i], dir, look) ? look : CALL_LOOK__MAX;
 	}
 	return best;
 }
@@ -242,6 +247,7 @@ static bool view_keep(struct call_conn *c, struct half *h, struct view *v, const
 static void lose(struct call_conn *c, struct half *h)
 {
 	c->queue.pool->missed[CALL_MISS_LOST]++;
+	c->queue.refused = false;
 	if (c->queue.protocol->unanswered)	/* heads of turns do not suffice */
 		c->queue.most = MAX(c->queue.most, 2u);
 	drop_waiting(c, h);
@@ -301,6 +307,8 @@ static enum call_feed feed_all(struct call_conn *c, struct half *h, struct call_
 			io->partial = true;
 			r = c->queue.protocol->feed(c->state, io);
 		}
+		if (c->queue.refused)
+			return CALL_FEED_LOST;
 		if (r != CALL_FEED_OK || io->to != CALL_SWITCH_NONE)
 			return r;
 		if (!io->skip)
@@ -395,6 +403,8 @@ static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_
 			call_queue_flush(&c->queue, CALL_END_LOST);
 			c->halves[!dir].lost = true;
 		}
+		if (side == CALL_SIDE_REQUEST)
+			c->queue.owed = 0;
 		h->lost = h->gap = false;
 		if (p->reset)
 			p->reset(c->state, side, &c->queue);
@@ -428,8 +438,10 @@ static void feed_known(struct call_conn *c, enum call_dir dir, const struct call
 	struct half *h = &c->halves[dir];
 
 	/* Responses were lost: a new request says that they ended. */
-	if (turn && dir == c->request_dir && c->halves[!dir].lost && !h->n_waits && !h->skip)
+	if (turn && dir == c->request_dir && c->halves[!dir].lost && !h->n_waits && !h->skip) {
 		call_queue_flush(&c->queue, CALL_END_LOST);
+		c->queue.owed = 0;
+	}
 	if (h->gap && !turn && !h->n_waits && c->queue.protocol->tail)
 		feed_tail(c, dir, chunk);
 	else if (h->lost)
@@ -473,7 +485,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 			feed_known(c, dir, &all, true);
 	} else {
 		h->lost = c->queue.skipped = true;
-		if (++c->turns == TURNS_MAX)
+		if (look != CALL_LOOK__MAX && ++c->turns == TURNS_MAX)
 			ignore(c, CALL_MISS_UNCLASSIFIED);
 	}
 	free(v.owned);
@@ -550,10 +562,13 @@ void call_conn_datagram(struct call_conn *c, enum call_dir dir, const struct cal
 	h->end += chunk->len + chunk->hole;
 	if (c->ignored || !chunk->len)
 		return;
-	if (!c->queue.protocol && classify(c, dir, chunk->data, chunk->len, true) < CALL_LOOK_REQUEST) {
-		if (++c->turns == TURNS_MAX)
+	if (!c->queue.protocol) {
+		enum call_look look = classify(c, dir, chunk->data, chunk->len, true);
+
+		if (look < CALL_LOOK_REQUEST && ++c->turns == TURNS_MAX)
 			ignore(c, CALL_MISS_UNCLASSIFIED);
-		return;
+		if (!c->queue.protocol)
+			return;
 	}
 	if (!view_init(c, h, chunk, &v))
 		return;

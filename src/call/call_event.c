@@ -36,6 +36,11 @@ static const struct xlat_val source_vals[] = {
 static const struct xlat source_xlat = { .name = "rpc_source", .vals = source_vals, .n = ARRAY_SIZE(source_vals) };
 _Static_assert(ARRAY_SIZE(source_vals) == CALL_EVENT_SOURCE__MAX, "a name per source");
 
+const char *call_event_source_name(uint8_t source)
+{
+	return xlat_name(&source_xlat, source);
+}
+
 static const struct xlat_val tls_vals[] = {
 	{ CALL_EVENT_TLS_NONE, "none" }, { CALL_EVENT_TLS_NESTED, "nested" }, { CALL_EVENT_TLS_RANDOM, "random" },
 	{ CALL_EVENT_TLS_KEPT, "kept" }, { CALL_EVENT_TLS_DESCRIPTOR, "descriptor" },

@@ -46,9 +46,9 @@ enum call_event_link {
 };
 
 /* Unknown parts of a call; bits. */
-#define CALL_EVENT_CUT 1	/* a part of its bytes was not kept */
-#define CALL_EVENT_HPACK 2	/* headers refer to bytes from before the start */
-#define CALL_EVENT_MIDSTREAM 4	/* its connection began before it was watched */
+#define CALL_EVENT_CUT CALL_INCOMPLETE_CUT	/* a part of its bytes was not kept */
+#define CALL_EVENT_HPACK CALL_INCOMPLETE_HPACK	/* headers refer to bytes from before the start */
+#define CALL_EVENT_MIDSTREAM CALL_INCOMPLETE_MIDSTREAM	/* its connection began before it was watched */
 #define CALL_EVENT_SAMPLED 8	/* one of several connections, the others are left out */
 
 /* How a call ended. */
@@ -144,6 +144,9 @@ struct call_event_body {
 /* rpc.call, rpc.open, rpc.progress, rpc.data, rpc.log */
 extern const struct event_desc call_event_end, call_event_open, call_event_progress, call_event_data,
 	call_event_log;
+
+/* "go", "socket"...: enum call_event_source as rpc.source has it; NULL = unknown. */
+const char *call_event_source_name(uint8_t source);
 
 /* Appends " 12.3us": four digits at most. */
 void call_event_add_time(struct buf *out, uint64_t ns);

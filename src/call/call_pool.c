@@ -70,10 +70,8 @@ void call_pool_put(struct call_pool *p, struct call *c)
 bool call_pool_take(struct call_pool *p, size_t bytes)
 {
 	bytes = chunk_of(bytes);
-	if (bytes > p->bytes_max - MIN(p->bytes, p->bytes_max)) {
-		p->missed[CALL_MISS_MEMORY]++;
+	if (bytes > p->bytes_max - MIN(p->bytes, p->bytes_max))
 		return false;
-	}
 	p->bytes += bytes;
 	return true;
 }

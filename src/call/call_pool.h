@@ -26,10 +26,10 @@ enum call_miss {
 	CALL_MISS_CONTRADICTED,	/* places where bytes contradict the protocol */
 	CALL_MISS_GIVEN_UP,	/* connections: three of those */
 	CALL_MISS_UNCONFIRMED,	/* calls of connections where no request and response were parsed */
-	CALL_MISS_ORPHAN,	/* responses without a known request */
+	CALL_MISS_ORPHAN,	/* calls: responses without a known request */
 	CALL_MISS_LOST,		/* places where a hole hid the start of the next message */
-	CALL_MISS_EVICTED,	/* calls beyond CALL_QUEUE_MAX outstanding ones */
-	CALL_MISS_MEMORY,	/* texts or states that limits left out */
+	CALL_MISS_EVICTED,	/* calls beyond CALL_QUEUE_MAX outstanding ones; shown */
+	CALL_MISS_MEMORY,	/* calls that limits left out */
 	CALL_MISS__MAX,
 };
 
@@ -74,7 +74,7 @@ void call_pool_put(struct call_pool *p, struct call *c);
 /* Accounts the bytes of its texts as they are now. */
 void call_pool_settle(struct call_pool *p, struct call *c);
 
-/* Accounts a chunk of @bytes; false, and counted, beyond the limit. */
+/* Accounts a chunk of @bytes; false beyond the limit. */
 bool call_pool_take(struct call_pool *p, size_t bytes);
 void call_pool_give(struct call_pool *p, size_t bytes);
 

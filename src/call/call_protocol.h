@@ -69,6 +69,7 @@ struct call_protocol {
 	const char *name;
 	enum call_kind kind;
 	bool multiplexed;	/* calls share a direction's bytes: the parser counts them itself */
+	bool ordered;		/* only their order says to which requests responses belong */
 	bool datagrams;		/* each chunk is one message */
 	bool late_status;	/* the end of a response says whether it failed */
 	bool unanswered;	/* requests may follow each other without answers: any chunk may begin with one */

@@ -59,10 +59,12 @@ static void leave(struct call_queue *q, uint32_t at, enum call_end end)
 		q->confirmed = true;
 	if (end == CALL_END_EVICTED)
 		q->pool->missed[CALL_MISS_EVICTED]++;
+	if ((end == CALL_END_EVICTED || end == CALL_END_LOST) && !c->response.begun)
+		q->owed++;
 	if (q->confirmed)
 		q->pool->ops->ended(q->pool->ctx, q->conn, c);
 	else
-		q->pool->missed[CALL_MISS_UNCONFIRMED]++;
+		q->pool->missed[end == CALL_END_EVICTED ? CALL_MISS_MEMORY : CALL_MISS_UNCONFIRMED]++;
 	call_pool_put(q->pool, c);
 }
 
@@ -109,16 +111,31 @@ static bool make_room(struct call_queue *q)
 	return true;
 }
 
+/* A request without a call: by order alone, its response would go to the next one. */
+static void refuse(struct call_queue *q, bool begins)
+{
+	q->refused = begins && q->protocol->ordered;
+	if (q->n == CALL_QUEUE_MAX)
+		return;		/* its response is counted */
+	q->pool->missed[CALL_MISS_MEMORY]++;
+	q->owed += begins;
+}
+
 static struct call *open_call(struct call_io *io, bool begins)
 {
 	struct call_queue *q = io->queue;
-	struct call *c;
+	struct call *c = NULL;
 
-	if (q->n == CALL_QUEUE_MAX)
-		leave(q, 0, CALL_END_EVICTED);
-	c = make_room(q) ? call_pool_get(q->pool, q->protocol->kind) : NULL;
-	if (!c)
+	if (q->refused)
 		return NULL;
+	if (q->n == CALL_QUEUE_MAX && (!q->protocol->ordered || q->calls[0]->quiet))
+		leave(q, 0, CALL_END_EVICTED);
+	if (q->n < CALL_QUEUE_MAX && make_room(q))
+		c = call_pool_get(q->pool, q->protocol->kind);
+	if (!c) {
+		refuse(q, begins);
+		return NULL;
+	}
 	c->id = ++q->count;
 	c->numbered = !q->midstream && !q->skipped;
 	c->index = q->n;
@@ -153,7 +170,7 @@ struct call *call_queue_oldest(const struct call_io *io)
 
 struct call *call_queue_youngest(const struct call_io *io)
 {
-	return io->queue->n ? io->queue->calls[io->queue->n - 1] : NULL;
+	return io->queue->n && !io->queue->refused ? io->queue->calls[io->queue->n - 1] : NULL;
 }
 
 struct call *call_queue_find(const struct call_io *io, uint64_t id)
@@ -220,19 +237,26 @@ void call_queue_drop(struct call_io *io, struct call *c)
 
 void call_queue_orphan(struct call_io *io)
 {
-	if (!io->queue->midstream || io->queue->count)
-		io->queue->pool->missed[CALL_MISS_ORPHAN]++;
+	struct call_queue *q = io->queue;
+
+	if (q->owed)
+		q->owed--;
+	else if (!q->midstream || q->count)
+		q->pool->missed[q->confirmed ? CALL_MISS_ORPHAN : CALL_MISS_UNCONFIRMED]++;
 }
 
 struct call *call_queue_hidden(struct call_io *io)
 {
 	struct call_queue *q = io->queue;
-	struct call *c = q->hidden ? open_call(io, false) : NULL;
+	struct call *c;
 
-	if (!c) {
+	if (q->owed || !q->hidden) {
 		call_queue_orphan(io);
 		return NULL;
 	}
+	c = open_call(io, false);
+	if (!c)
+		return NULL;
 	c->request.done = true;
 	c->incomplete |= CALL_INCOMPLETE_CUT;
 	q->most = MAX(q->most, 2u);	/* they were outstanding at once: heads of turns do not suffice */

@@ -16,7 +16,11 @@
 
 #include "call/call_protocol.h"
 
-#define CALL_QUEUE_MAX 64	/* outstanding calls of a connection; the oldest gives way */
+/*
+ * Outstanding calls of a connection. The oldest gives way, but where that would give its response to another call: a
+ * new one is not opened then, and its response is a call without a request (call_queue_hidden()).
+ */
+#define CALL_QUEUE_MAX 64
 
 struct call_queue {
 	struct call_pool *pool;
@@ -27,9 +31,11 @@ struct call_queue {
 	uint32_t n, room;	/* of calls; room: allocated */
 	uint64_t count;		/* calls opened so far */
 	uint32_t most;		/* outstanding at once so far */
+	uint32_t owed;		/* responses that may come to calls that were shown or counted */
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
+	bool refused;		/* no call was opened: the driver loses the order of requests */
 	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
 };
 
@@ -58,7 +64,7 @@ void call_queue_drop(struct call_io *io, struct call *c);
 /* Ends a call without a complete response. */
 void call_queue_end(struct call_io *io, struct call *c, enum call_end end);
 
-/* A response without a known request; counted unless its request may have passed before the first chunk. */
+/* A response without a known request: a call that is counted, unless it was or began before the first chunk. */
 void call_queue_orphan(struct call_io *io);
 
 /*

@@ -25,6 +25,7 @@ static const struct xlat_val lost_cause_vals[] = {
 	{ SONDE_LOST_MEMORY, "memory" }, { SONDE_LOST_QUEUE, "queue" }, { SONDE_LOST_SINK, "sink" },
 	{ SONDE_LOST_NOT_ATTACHED, "not_attached" }, { SONDE_LOST_MAPPING, "mapping" },
 	{ SONDE_LOST_NAMES, "names" }, { SONDE_LOST_MAPPING_LIMIT, "mapping_limit" },
+	{ SONDE_LOST_CALL_MEMORY, "call_memory" }, { SONDE_LOST_NO_REQUEST, "no_request" },
 };
 _Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
 const struct xlat lost_cause_xlat = {
@@ -109,6 +110,8 @@ static const struct field ledger_fields[] = {
 	LOST_BY(SONDE_LOST_MAPPING, "mapping"),
 	LOST_BY(SONDE_LOST_NAMES, "names"),
 	LOST_BY(SONDE_LOST_MAPPING_LIMIT, "mapping_limit"),
+	LOST_BY(SONDE_LOST_CALL_MEMORY, "call_memory"),
+	LOST_BY(SONDE_LOST_NO_REQUEST, "no_request"),
 };
 _Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
 static const struct event_desc ledger_desc = {
@@ -134,6 +137,8 @@ static const char *const lost_whys[] = {
 	[SONDE_LOST_MAPPING] = "executable mappings, whose stacks have no names",
 	[SONDE_LOST_MAPPING_LIMIT] = "executable mappings beyond the limit of their process",
 	[SONDE_LOST_NAMES] = "names of stacks, whose files could not be read",
+	[SONDE_LOST_CALL_MEMORY] = "the parsers of calls had no memory for them; --port or --pid helps",
+	[SONDE_LOST_NO_REQUEST] = "their responses were seen without their requests; a larger --head helps",
 };
 _Static_assert(ARRAY_SIZE(lost_whys) == SONDE_LOST__MAX, "every cause has a sentence");
 
@@ -165,6 +170,13 @@ static int lost_line(const struct event *ev, _unused_ const struct line_opts *o,
 	else
 		buf_printf(out, " (cause %u)\n", b->cause);
 	return buf_error(out);
+}
+
+void core_lost_event(struct event *ev, const struct sonde_rec *r, struct core_lost *body)
+{
+	event_decode_from_rec(ev, &core_lost_desc, r);
+	ev->body = body;
+	ev->body_len = sizeof(*body);
 }
 
 const struct event_desc core_lost_desc = {

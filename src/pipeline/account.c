@@ -31,6 +31,14 @@ void account_announce(struct account *a, uint32_t cause, uint64_t count)
 	a->reported[cause] += count;
 }
 
+void account_find(struct account *a, uint32_t cause, uint64_t count)
+{
+	if (cause >= SONDE_LOST__MAX)
+		return;
+	a->found[cause] += count;
+	a->reported[cause] += count;
+}
+
 uint64_t account_report(struct account *a, const struct sonde_ledger *total, uint32_t cause)
 {
 	uint64_t n = total->lost[cause] - MIN(a->reported[cause], total->lost[cause]);
@@ -66,8 +74,10 @@ void account_total(const struct account *a, struct sonde_ledger *ret)
 	ret->seen += has_origin(a) ? a->injected : a->records + a->counted;
 	ret->delivered = a->delivered + a->counted;
 	ret->filtered += a->filtered;
-	for (int i = 0; i < SONDE_LOST__MAX; i++)
-		ret->lost[i] += a->lost[i];
+	for (int i = 0; i < SONDE_LOST__MAX; i++) {
+		ret->seen += a->found[i];
+		ret->lost[i] += a->lost[i] + a->found[i];
+	}
 }
 
 uint64_t account_gap(const struct account *a)

@@ -23,6 +23,7 @@ struct account {
 	uint64_t counted;		/* hits that arrived as a sum (SONDE_EV_COUNTED) */
 	uint64_t filtered;		/* refused in user space */
 	uint64_t lost[SONDE_LOST__MAX];	/* in user space */
+	uint64_t found[SONDE_LOST__MAX];	/* by decoders: events that no record counts */
 	uint64_t announced[SONDE_LOST__MAX];	/* by the stream: losses in rings outside the kernel's ledger */
 };
 
@@ -35,6 +36,9 @@ struct account *account_of(struct accounts *a, uint16_t instance);
 
 /* The stream announced the loss of @count records: adds them to seen and lost. */
 void account_announce(struct account *a, uint32_t cause, uint64_t count);
+
+/* A decoder found that @count events are missing: adds them to seen and lost. A replay finds them again. */
+void account_find(struct account *a, uint32_t cause, uint64_t count);
 
 /* Losses in @total that the stream does not report yet. Marks them as reported. */
 uint64_t account_report(struct account *a, const struct sonde_ledger *total, uint32_t cause);

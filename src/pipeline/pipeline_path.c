@@ -45,17 +45,19 @@ static void make_sections(struct pipeline *p, struct event *ev)
 }
 
 /*
- * Losses announced by a recording, another datapath, or a ring outside the kernel's ledger. Those that
- * report_losses() took from this run's ledger say so: they may have waited in the hold. Records that instance 0
- * (proc) lost may include an exec or a change of user.
+ * Losses announced by a recording, another datapath, or a ring outside the kernel's ledger, or found by a decoder in
+ * the bytes of other records. Those that report_losses() took from this run's ledger say so: they may have waited in
+ * the hold. Records that instance 0 (proc) lost may include an exec or a change of user.
  */
 static void take_loss(struct pipeline *p, const struct event *ev)
 {
 	const struct core_lost *l = ev->body;
 	struct account *a = p->env && ev->flags & SONDE_RF_SUM ? NULL : account_of(&p->accounts, ev->instance);
 
-	if (a)
+	if (a && p->now.is_lost)
 		account_announce(a, l->cause, l->count);
+	else if (a)
+		account_find(a, l->cause, l->count);
 	if (!ev->instance && l->cause != SONDE_LOST_MAPPING && l->cause != SONDE_LOST_MAPPING_LIMIT &&
 	    l->cause != SONDE_LOST_NAMES)
 		state_lost(p->state, ev->ts_ns);
@@ -153,10 +155,10 @@ static void count_record(struct pipeline *p, const struct sonde_rec *r, int deco
 	a->records++;
 	a->unrecorded += !recorded;
 	a->injected += p->injecting && !(r->flags & SONDE_RF_HELD);
-	if (decoded < 0)
-		a->lost[SONDE_LOST_DECODE]++;
-	else if (p->now.error)
+	if (decoded == -ENOMEM || p->now.error)
 		a->lost[SONDE_LOST_MEMORY]++;
+	else if (decoded < 0)
+		a->lost[SONDE_LOST_DECODE]++;
 	else if (p->now.refused && !p->now.passed)
 		a->filtered++;
 	else
@@ -263,6 +265,7 @@ static void deliver(struct pipeline *p, const struct sonde_rec *r, size_t len)
 
 	p->now.passed = p->now.refused = 0;
 	p->now.error = 0;
+	p->now.is_lost = r->type == SONDE_EV_LOST;
 	if (!is_of_process(p, r))
 		record_outputs(p, r);
 	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;

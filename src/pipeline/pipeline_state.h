@@ -120,6 +120,7 @@ struct pipeline {
 	struct {
 		unsigned passed, refused;
 		int error;
+		bool is_lost;	/* the record reports a loss; else its decoder found it */
 	} now;
 };
 

@@ -10,7 +10,8 @@ import own_mounts  # noqa: E402  the path above is needed first
 
 TYPES = "/sys/kernel/btf/vmlinux"
 LACKS = {"6.1": ["btf_trace_sock_send_length", "btf_trace_sock_recv_length"]}
-LACKS["5.10"] = [*LACKS["6.1"], "BPF_FUNC_check_mtu", "BPF_FUNC_get_attach_cookie", "BPF_FUNC_sock_from_file"]
+LACKS["5.10"] = [*LACKS["6.1"], "BPF_FUNC_check_mtu", "BPF_FUNC_get_attach_cookie", "BPF_FUNC_sock_from_file",
+                 "bpf_uprobe_multi_link"]
 
 
 def without(folder, *names):

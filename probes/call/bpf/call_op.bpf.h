@@ -349,20 +349,22 @@ static __always_inline __u32 op_rtt_us(const struct call_op *op)
 	return op->s->tcp ? BPF_CORE_READ(tp, srtt_us) >> SRTT_SHIFT : 0;
 }
 
-/* Bytes to keep: of each turn the first, of a wide connection all. */
-static __always_inline __u32 op_budget(const struct call_op *op)
+/* Bytes to keep: of each turn the first, of a wide connection and of heads of HTTP/1 all. */
+static __always_inline __u32 op_budget(const struct call_op *op, const struct call_user_bytes *b)
 {
 	struct call_sock *s = op->s;
 	__u32 most = op->size;
+	bool whole;
 
 	if (op->turn || call_guess_is_unanswered(s->guess))
 		s->left = s->wide ? CALL_HEAD_MAX : call_head;
-	if (!s->wide && most > s->left)
+	whole = s->wide || (most > s->left && s->guess == CALL_GUESS_HTTP && b->base && !b->n_iov &&
+			    call_user_ends_head((void *)b->base, op->size));
+	if (!whole && most > s->left)
 		most = s->left;
 	if (most > CALL_HEAD_MAX)
 		most = CALL_HEAD_MAX;
-	if (!s->wide)
-		s->left -= most;
+	s->left -= most < s->left ? most : s->left;
 	return most;
 }
 
@@ -444,7 +446,7 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	if (OP_MEASURES && op->turn && !op->s->wide && b->base && !b->n_iov &&
 	    call_may_pipeline(op->s->guess, &op->s->turns))
 		op->s->wide = call_user_pipelines((void *)b->base, op->size);
-	most = op_budget(op);
+	most = op_budget(op, b);
 	tail = op_tail_bytes(op, b, most);
 	if (b->base && most)
 		kept = call_user_copy(b, room->bytes, most);

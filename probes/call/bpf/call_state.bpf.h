@@ -30,8 +30,11 @@ static __always_inline bool call_is_left(__u32 guess, __u32 tgid)
 enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGNORED };
 
 /*
- * Commands of Redis that follow each other are found here, too: user space would see it some 50 ms later, when a
- * connection may have ended. @turns: of the connection so far.
+ * That requests follow each other is found in two places, since neither suffices. The parsers find it for every
+ * protocol and kernel, whatever operations hold (call_conn_most()), but their order comes some 50 ms later, when the
+ * connection of a script or a benchmark has ended. The programs find it at the first byte, but only of Redis, whose
+ * lengths stand in front, within one buffer, and not before 6.3, whose verifiers do not follow the lines. Requests of
+ * HTTP/1 need neither: call_user_ends_head(). @turns: of the connection so far.
  */
 static __always_inline bool call_may_pipeline(__u32 guess, __u8 *turns)
 {

@@ -67,6 +67,12 @@ int call_user_copy(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidd
  */
 bool call_user_pipelines(const void *from, __u32 size) __hidden;
 
+/*
+ * Do these @size bytes of HTTP/1 end with a head? Requests without bodies that follow each other at once do; a body
+ * in chunks does not.
+ */
+bool call_user_ends_head(const void *from, __u32 size) __hidden;
+
 struct call_frames;
 struct call_room;
 

@@ -130,3 +130,13 @@ bool call_user_pipelines(const void *from, __u32 size)
 	}
 	return false;
 }
+
+bool call_user_ends_head(const void *from, __u32 size)
+{
+	__u64 end;
+
+	if (size < sizeof(end) || bpf_probe_read_user(&end, sizeof(end), from + size - sizeof(end)))
+		return false;
+	/* "\r\n\r\n", not "\r\n0" before it */
+	return end >> 32 == 0x0a0d0a0d && (end >> 8 & 0xffffff) != 0x300a0d;
+}

@@ -228,16 +228,18 @@ static __always_inline bool tls_guess(struct call_tls_conn *c, const struct call
 	return c->class == CLASS_WATCHED;
 }
 
-static __always_inline __u32 tls_budget(struct call_tls_conn *c, __u32 size)
+/* As op_budget() of plain sockets. */
+static __always_inline __u32 tls_budget(const struct call_tls_op *op, struct call_tls_conn *c)
 {
-	__u32 most = size;
+	__u32 most = op->size;
+	bool whole = c->wide || (most > c->left && c->guess == CALL_GUESS_HTTP &&
+				 call_user_ends_head((void *)op->in.buffer, op->size));
 
-	if (!c->wide && most > c->left)
+	if (!whole && most > c->left)
 		most = c->left;
 	if (most > CALL_HEAD_MAX)
 		most = CALL_HEAD_MAX;
-	if (!c->wide)
-		c->left -= most;
+	c->left -= most < c->left ? most : c->left;
 	return most;
 }
 
@@ -311,7 +313,7 @@ static __always_inline int tls_records(struct call_tls_op *op, struct call_tls_c
 
 	if (turn && !c->wide && call_may_pipeline(c->guess, &c->turns))
 		c->wide = call_user_pipelines((void *)op->in.buffer, op->size);
-	part.most = tls_budget(c, op->size);
+	part.most = tls_budget(op, c);
 	rest = op->size - part.most;
 	if (!call_guess_is_late(c->guess) || !rest)
 		return tls_record(op, c, &part);

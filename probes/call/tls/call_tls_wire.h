@@ -53,12 +53,6 @@ struct call_tls_go_type {
 	__u8 pad[6];
 };
 
-/* How the socket of an object was found. Equal to enum call_event_tls_by. */
-#define CALL_TLS_BY_NESTED 1
-#define CALL_TLS_BY_RANDOM 2
-#define CALL_TLS_BY_KEPT 3
-#define CALL_TLS_BY_DESCRIPTOR 4	/* the connection's object holds it */
-
 /* Counters (map call_tls_counts). */
 #define CALL_TLS_N_KNOWN 0	/* operations with bytes whose socket is known */
 #define CALL_TLS_N_UNKNOWN 1	/* not: left out */

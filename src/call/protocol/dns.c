@@ -100,9 +100,7 @@ static enum call_feed take_message(struct call_io *io, const uint8_t *bytes, siz
 		take_answer(io, &q);
 	else if (!q.response && io->side == CALL_SIDE_REQUEST)
 		open_query(io, &q);
-	else
-		call_queue_orphan(io);	/* the other end asks, too */
-	return CALL_FEED_OK;
+	return CALL_FEED_OK;	/* the other end may ask, too: of another call */
 }
 
 static enum call_feed udp_feed(void *state, struct call_io *io)

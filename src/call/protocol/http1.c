@@ -41,6 +41,8 @@ struct http1 {
 #define NOTE_HEAD 1	/* the response has no body */
 #define NOTE_CONNECT 2
 
+#define REQUEST_TIMEOUT 408
+
 static enum call_look http1_classify(const uint8_t *bytes, size_t len)
 {
 	static const char *const words[] = {
@@ -112,11 +114,11 @@ static bool open_response(struct http1 *p, struct call_io *io, struct call_line 
 	if (status < 200 && status != 101)
 		return true;	/* informational: the response proper follows */
 	c = call_queue_oldest(io);
+	if (!c && status != REQUEST_TIMEOUT)	/* answers an idle connection */
+		c = call_queue_hidden(io);
 	h->orphan = !c;
-	if (!c) {
-		call_queue_orphan(io);
+	if (!c)
 		return true;
-	}
 	call_queue_answer(io, c);
 	call_http_set_status(c, (unsigned)status);
 	return true;
@@ -218,6 +220,12 @@ static enum call_feed end_request_head(struct call_io *io, struct half *h)
 	return CALL_FEED_OK;
 }
 
+/* Whether a body follows depends on the request, which is unknown: it was not HEAD if no other response is here. */
+static bool is_body(const struct call_io *io)
+{
+	return cur_left(&io->c) && http1_classify(io->c.pos, cur_left(&io->c)) == CALL_LOOK_NO;
+}
+
 static enum call_feed end_response_head(struct call_io *io, struct half *h)
 {
 	struct call *c = call_of(io, h);
@@ -231,9 +239,9 @@ static enum call_feed end_response_head(struct call_io *io, struct half *h)
 		*h = (struct half){ 0 };
 		return CALL_FEED_OK;
 	}
-	if (!c)	/* whether a body follows depends on the request */
-		return CALL_FEED_LOST;
-	if ((c->note & NOTE_HEAD) || h->status == 204 || h->status == 304)
+	if ((!c || !c->request.begun) && h->length && !is_body(io))
+		return cur_left(&io->c) ? end_message(io, h) : lose_end(io, h, true);
+	if ((c && c->note & NOTE_HEAD) || h->status == 204 || h->status == 304)
 		return end_message(io, h);
 	if (h->chunked) {
 		h->phase = PHASE_CHUNK;
@@ -387,6 +395,6 @@ static void http1_reset(void *state, enum call_side side, const struct call_queu
 }
 
 const struct call_protocol http1_protocol = {
-	.name = "http", .kind = CALL_KIND_HTTP, .state_size = sizeof(struct http1),
+	.name = "http", .kind = CALL_KIND_HTTP, .state_size = sizeof(struct http1), .ordered = true,
 	.classify = http1_classify, .feed = http1_feed, .reset = http1_reset,
 };

@@ -542,7 +542,7 @@ static struct call *answered_by(struct call_io *io, const struct answer *a)
 			break;
 	}
 	if (!first)
-		call_queue_orphan(io);
+		return call_queue_hidden(io);
 	if (first == last)
 		return first;
 	for (uint32_t i = 0; i < q->n && q->calls[i] != last; i++)
@@ -728,6 +728,10 @@ static enum call_feed feed_binary_response(struct memcached *p, struct call_io *
 		return r;
 	a.key = (uint64_t)h.opcode << 32 | h.opaque;
 	c = begin_response(p, io, &a);
+	if (c && !c->request.begun) {
+		c->note = h.opcode;
+		call_entry_set_str(c, CALL_TEXT_OPERATION, opcodes[h.opcode].name);
+	}
 	if (c && !(c->note & NOTE_DOUBT) && !(h.opcode == STAT && h.key))
 		set_status(c, h.status);
 	p->answering = h.opcode != STAT || !h.key;
@@ -787,6 +791,7 @@ static void memcached_reset(void *state, enum call_side side, const struct call_
 const struct call_protocol memcached_protocol = {
 	.name = "memcached",
 	.kind = CALL_KIND_MEMCACHED,
+	.ordered = true,
 	.unanswered = true,
 	.state_size = sizeof(struct memcached),
 	.classify = memcached_classify,

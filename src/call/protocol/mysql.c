@@ -562,7 +562,7 @@ static void mysql_fini(void *state, struct call_pool *pool)
 }
 
 const struct call_protocol mysql_protocol = {
-	.name = "mysql", .kind = CALL_KIND_MYSQL, .late_status = true, .state_size = sizeof(struct mysql),
-	.classify = mysql_classify, .resume = mysql_resume, .feed = mysql_feed, .reset = mysql_reset,
-	.tail = mysql_tail, .fini = mysql_fini,
+	.name = "mysql", .kind = CALL_KIND_MYSQL, .late_status = true, .ordered = true,
+	.state_size = sizeof(struct mysql), .classify = mysql_classify, .resume = mysql_resume,
+	.feed = mysql_feed, .reset = mysql_reset, .tail = mysql_tail, .fini = mysql_fini,
 };

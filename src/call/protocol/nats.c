@@ -250,9 +250,7 @@ static enum call_feed take_message(struct nats *p, struct call_io *io, enum op o
 	c = replied_by(io, &m);
 	if (c)
 		call_queue_answer(io, c);
-	else if (call_line_begins(&m.subject, INBOX))
-		call_queue_orphan(io); /* one of several replies, or to a request from before */
-	else
+	else if (!call_line_begins(&m.subject, INBOX)) /* one of several replies, or to a request from before */
 		c = open_message(p, io, &m);
 	p->left[io->side] = m.bytes + 2;
 	p->message[io->side] = c ? c->id : 0;

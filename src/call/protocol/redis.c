@@ -508,6 +508,6 @@ static void redis_reset(void *state, enum call_side side, const struct call_queu
 }
 
 const struct call_protocol redis_protocol = {
-	.name = "redis", .kind = CALL_KIND_REDIS, .state_size = sizeof(struct redis),
+	.name = "redis", .kind = CALL_KIND_REDIS, .state_size = sizeof(struct redis), .ordered = true,
 	.classify = redis_classify, .resume = redis_resume, .feed = redis_feed, .reset = redis_reset,
 };

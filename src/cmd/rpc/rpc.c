@@ -344,11 +344,11 @@ struct explaining {
 };
 
 /* Without the list of its sockets only those with records are shown. */
-static int explain_started(void *ctx, _unused_ struct loop *loop, _unused_ struct pipeline *p,
-			   _unused_ struct err *err)
+static int explain_started(void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
 	struct explaining *x = ctx;
 
+	x->program.tls_hidden = pipeline_hook_failed(p, CALL_HOOK_TLS);
 	if (x->live)
 		rpc_sockets_read(x->pid, &x->before);
 	return 0;

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "cmd/rpc/rpc_program.h"
 #include "cmd/rpc/rpc_sockets.h"
+#include "event/core.h"
 #include "event/event.h"
 #include "event/json.h"
 #include "probes/call/call_seen.h"
@@ -39,6 +40,9 @@ enum why {
 	WHY_BLIND,
 	WHY_OUTSIDE,
 	WHY_UNCLASSIFIED,
+	WHY_NO_MEMORY,
+	WHY_NO_REQUEST,
+	WHY_TLS_KERNEL,
 	WHY_TLS_UNKNOWN,
 	WHY_TLS_STRIPPED,
 	WHY_TLS_BORING,
@@ -57,6 +61,7 @@ static const char *const why_names[] = {
 	[WHY_BLIND] = "sendfile, splice, recvmmsg or a 32-bit program",
 	[WHY_OUTSIDE] = "not part of a whole call",
 	[WHY_UNCLASSIFIED] = "unclassified",
+	[WHY_TLS_KERNEL] = "no TLS library is watched on this kernel (since Linux 5.15)",
 	[WHY_TLS_UNKNOWN] = "unknown TLS library",
 	[WHY_TLS_STRIPPED] = "stripped static OpenSSL: --tls-at names its functions",
 	[WHY_TLS_BORING] = "stripped static BoringSSL: --tls-at names its functions",
@@ -67,6 +72,17 @@ static const char *const why_names[] = {
 };
 _Static_assert(ARRAY_SIZE(why_names) == WHY__MAX, "a name per reason");
 
+/* Reasons that are causes of loss, too. */
+static const uint32_t why_causes[] = {
+	[WHY_NO_MEMORY] = SONDE_LOST_CALL_MEMORY,
+	[WHY_NO_REQUEST] = SONDE_LOST_NO_REQUEST,
+};
+
+static const char *why_text(enum why why)
+{
+	return why_names[why] ? why_names[why] : core_lost_why(why_causes[why]);
+}
+
 struct key {
 	uint64_t number; /* the socket's cookie; of Go without one the connection's address */
 	uint64_t layer;
@@ -75,6 +91,7 @@ struct key {
 struct watched {
 	uint64_t bytes, blind; /* by records; without content */
 	uint64_t called, calls;
+	enum why lost; /* calls that are missing */
 	char protocol[WORD_BYTES], source[WORD_BYTES];
 	bool midstream, tls, old; /* tls: its plain text is unknown; old: open before the run */
 };
@@ -189,6 +206,16 @@ static enum layer layer_of(const char *source)
 	return strcmp(source, "socket") ? LAYER_PLAIN : LAYER_SOCKET;
 }
 
+static void take_loss(const struct rpc_classes *c, const struct event *ev)
+{
+	struct watched *conn = find(c, ev->keys.cookie, LAYER_PLAIN);
+	const struct core_lost *l = ev->body;
+
+	conn = conn ? conn : find(c, ev->keys.cookie, LAYER_SOCKET);
+	for (size_t i = WHY_NO_MEMORY; conn && i < ARRAY_SIZE(why_causes); i++)
+		conn->lost = why_causes[i] == l->cause ? (enum why)i : conn->lost;
+}
+
 static int take_event(struct sink *s, const struct event *ev)
 {
 	struct rpc_classes *c = s->opts->ctx;
@@ -196,6 +223,8 @@ static int take_event(struct sink *s, const struct event *ev)
 	struct watched *conn;
 	enum layer layer;
 
+	if (ev->desc == &core_lost_desc && ev->tgid == c->pid)
+		take_loss(c, ev);
 	if (strcmp(ev->desc->name, "rpc.call") || ev->tgid != c->pid)
 		return 0;
 	word_of(ev, "rpc.source", source);
@@ -267,6 +296,8 @@ int rpc_classes_add_host(struct rpc_classes *c, const struct rpc_sockets *before
 
 static enum why why_of_tls(const struct rpc_classes *c, const struct watched *conn)
 {
+	if (c->program.tls_hidden)
+		return WHY_TLS_KERNEL;
 	switch (c->program.tls) {
 	case RPC_PROGRAM_TLS_WATCHED: return conn->old || conn->midstream ? WHY_MIDSTREAM : WHY_UNCLASSIFIED;
 	case RPC_PROGRAM_TLS_STRIPPED: return WHY_TLS_STRIPPED;
@@ -294,6 +325,8 @@ static enum why why_of(const struct rpc_classes *c, const struct watched *conn, 
 		return WHY_NONE;
 	if (!conn->bytes)
 		return WHY_IDLE;
+	if (conn->lost)
+		return conn->lost;
 	if (!*conn->source && layer == LAYER_SOCKET) /* no record: the programs ignored it */
 		return c->program.io_uring ? WHY_IO_URING : WHY_UNCLASSIFIED;
 	if (conn->blind && !conn->calls)
@@ -384,7 +417,7 @@ static void json_row(const struct row *row, struct buf *out)
 	json_number(&j, "calls", row->calls);
 	json_number(&j, "seen", row->seen);
 	json_number(&j, "not_seen", row->unseen);
-	json_text(&j, "why", why_names[row->why]);
+	json_text(&j, "why", why_text(row->why));
 	json_close(&j, '}');
 	buf_add_char(out, '\n');
 }
@@ -393,7 +426,7 @@ static void text_row(const struct row *row, struct buf *out)
 {
 	buf_printf(out, "%-10s %-8s %6" PRIu64 " %9" PRIu64 " %12" PRIu64 " %12" PRIu64 "%s%s\n", row->protocol,
 		   row->source, row->conns, row->calls, row->seen, row->unseen, row->why ? "  " : "",
-		   why_names[row->why]);
+		   why_text(row->why));
 }
 
 int rpc_classes_print(const struct rpc_classes *c, bool json, struct buf *out)

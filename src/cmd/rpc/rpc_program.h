@@ -24,6 +24,7 @@ enum rpc_program_tls {
 struct rpc_program {
 	enum rpc_program_tls tls;
 	bool io_uring; /* it has a ring */
+	bool tls_hidden; /* on this kernel no TLS library is watched; set by the caller */
 };
 
 /*

@@ -215,6 +215,57 @@ def test_pipelined_calls_are_whole_or_cut(sonde, server, kernel):
     assert len([ev for ev in seen if ev.get("incomplete")]) < N
 
 
+@pytest.mark.parametrize("kernel", ["this", "5.10"], indirect=True)
+def test_first_turn_of_many_requests(sonde, kernel):
+    """Each request is kept, also beyond --head, before anybody knows that they follow each other."""
+    n = 40
+    answers = Server._answer("/5") * n
+    requests = b"GET /5 HTTP/1.1\r\nHost: here\r\nCookie: %s\r\n\r\n" % (b"c" * 80) * n
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]), before=kernel)
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            client.sendall(requests)
+            assert conn.recv(len(requests), socket.MSG_WAITALL) == requests
+            conn.sendall(answers)
+            assert client.recv(len(answers), socket.MSG_WAITALL) == answers
+        wait_for(child, {os.getpid()}, 2 * n)
+    child.finish()
+    seen = calls_of(child, {os.getpid()})
+    assert [sum(ev["side"] == side for ev in seen) for side in ("client", "server")] == [n, n]
+    assert {ev["path"] for ev in seen} == {"/5"}
+
+
+def test_responses_beyond_requests(sonde, tmp_path):
+    """Each response that belongs to no request is told, live and by a replay: event, ledger, last line, explain."""
+    request, answer = b"GET /5 HTTP/1.1\r\nHost: here\r\n\r\n", Server._answer("/5")
+    rec = str(tmp_path / "calls.rec")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        words = ["--source", "http", "--port", str(listener.getsockname()[1])]
+        child = sonde("rpc", "--json", *words, "-o", f"rec:{rec}", "--payload", "64")
+        explains = sonde("rpc", "explain", "--json", *words, "--duration", "1m", str(os.getpid()))
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            for answers in (1, 2, 1):
+                client.sendall(request)
+                assert conn.recv(1000) == request
+                conn.sendall(answer * answers)
+                got = b""
+                while len(got) < len(answer) * answers:
+                    got += client.recv(1000)
+            wait_for(child, {os.getpid()}, 6)
+            explains.stop()
+    child.finish()
+    runs = [child.events, [json.loads(line) for line in
+                           helpers.sh(helpers.BINARY, "rpc", "-r", rec, "--json").stdout.splitlines()]]
+    for events in runs:
+        lost = [ev for ev in events if ev["type"] == "sonde.lost"]
+        assert [(ev["cause"], ev["count"], ev["proc"]["pid"]) for ev in lost] == [("no_request", 1, os.getpid())] * 2
+        ledger = [ev for ev in events if ev["type"] == "sonde.ledger" and ev.get("lost_by", {}).get("no_request")]
+        assert [ev["lost_by"] for ev in ledger] == [{"no_request": 2}], events[-3:]
+    assert "2 of " in child.stderr and "their responses were seen without their requests" in child.stderr
+    assert {row["why"].split(";")[0] for row in explains.events if row["calls"]} == {
+        "their responses were seen without their requests"}
+
+
 def test_latency_is_between_the_clocks_of_both_programs(sonde):
     """It spans what the server took between its own calls, and is within what the client took around its own."""
     request, answer, inside, outside = b"GET /5 HTTP/1.1\r\nHost: here\r\n\r\n", Server._answer("/5"), [], []

@@ -298,6 +298,22 @@ def test_explained_without_symbols(sonde, started, static_server):
         [("tls", 0, "stripped static OpenSSL: --tls-at names its functions")]
 
 
+@pytest.mark.parametrize("kernel, why", [
+    ("5.10", "no TLS library is watched on this kernel (since Linux 5.15)"), ("this", "")], indirect=["kernel"])
+def test_explained_on_an_older_kernel(sonde, server, kernel, why):
+    served_by, port = server("threads")
+    child = sonde("rpc", "explain", "--json", "--source", "socket", "--duration", "1m", str(served_by), before=kernel)
+    with socket.create_connection(("127.0.0.1", port)) as plain, \
+            ssl._create_unverified_context().wrap_socket(plain) as client:
+        client.sendall(b"GET /1/2 HTTP/1.1\r\n\r\n")
+        got = b""
+        while not got.endswith(b"end"):
+            got += client.recv(65536)
+        child.stop()
+    assert [(row["protocol"], row["calls"], row["why"]) for row in child.events] == \
+        ([("tls", 0, why)] if why else [("http", 1, "")])
+
+
 def test_refused_addresses(sonde, static_server):
     read = addresses(static_server / "named")["SSL_read"]
     file = f"{static_server}/stripped"

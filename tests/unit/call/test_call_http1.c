@@ -48,6 +48,77 @@ static void test_pipeline(void **state)
 	feed_fini(&f);
 }
 
+/* Only the first bytes of requests that follow each other were kept: each response is a call. One answers HEAD. */
+static void test_hidden_requests(void **state)
+{
+	const char *asks = "GET /1 HTTP/1.1\r\n\r\nGET /2 HT";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, asks, strlen(asks), 100);
+	feed_received(&f, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"
+			  "HTTP/1.1 201 OK\r\nContent-Length: 2\r\n\r\nno"
+			  "HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\n"
+			  "HTTP/1.1 203 OK\r\nContent-Length: 2\r\n\r\nno"
+			  "HTTP/1.1 204 OK\r\n\r\n" "HTTP/1.1 404 OK\r\nContent-Length: 2\r\n\r\nno");
+	feed_sent(&f, "GET /7 HTTP/1.1\r\n\r\n");
+	feed_received(&f, "HTTP/1.1 500 OK\r\nContent-Length: 2\r\n\r\nno");
+	assert_string_equal(feed_calls(&f), "http GET /1 status=200\nhttp GET /2 status=201 cut index=1\n"
+					    "http status=202 cut\nhttp status=203 cut\nhttp status=204 cut\n"
+					    "http status=404 client-error cut\nhttp GET /7 status=500 failed\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_ORPHAN], 0);
+	feed_fini(&f);
+}
+
+/* More requests than calls are kept, or than there is memory for: no response goes to another one's call. */
+static void test_more_than_fit(void **state)
+{
+	char asks[4000] = "", answers[8000] = "";
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(asks + strlen(asks), sizeof(asks) - strlen(asks), "GET /%d HTTP/1.1\r\n\r\n", 300 + i);
+		snprintf(answers + strlen(answers), sizeof(answers) - strlen(answers),
+			 "HTTP/1.1 %d Yes\r\nContent-Length: 0\r\n\r\n", 300 + i);
+	}
+	for (size_t memory = 1000; memory < 40000; memory += 1000) {
+		unsigned n = 0, path, status;
+		struct feed f;
+
+		feed_init(&f);
+		f.terse = true;
+		f.pool.bytes_max = memory;
+		feed_sent(&f, asks);
+		feed_received(&f, answers);
+		for (const char *line = feed_calls(&f); *line; line = strchr(line, '\n') + 1, n++)
+			if (sscanf(line, "http GET /%u status=%u", &path, &status) == 2)
+				assert_int_equal(path, status);
+			else
+				assert_int_equal(sscanf(line, "http status=%u", &status), 1);
+		assert_int_equal(n + f.pool.missed[CALL_MISS_MEMORY], 100);
+		feed_fini(&f);
+	}
+}
+
+/* A server that ends an idle connection with a response, as Apache and HAProxy do. */
+static void test_request_timeout(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_sent(&f, "GET /1 HTTP/1.1\r\n\r\n");
+	feed_received(&f, "HTTP/1.1 204 OK\r\n\r\n");
+	feed_received(&f, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n<html>");
+	call_conn_close(f.conn);
+	assert_string_equal(feed_calls(&f), "http GET /1 status=204\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_ORPHAN], 0);
+	feed_fini(&f);
+}
+
 static void test_hole_in_body(void **state)
 {
 	struct feed f;
@@ -188,6 +259,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one),
 		cmocka_unit_test(test_pipeline),
+		cmocka_unit_test(test_hidden_requests),
+		cmocka_unit_test(test_more_than_fit),
+		cmocka_unit_test(test_request_timeout),
 		cmocka_unit_test(test_hole_in_body),
 		cmocka_unit_test(test_hole_in_head),
 		cmocka_unit_test(test_hole_in_chunks),

@@ -136,6 +136,34 @@ static void test_holes(void **state)
 	feed_fini(&f);
 }
 
+/* Of commands that follow each other only the first bytes were kept: each answer is a call, by name if binary. */
+static void test_hidden_commands(void **state)
+{
+	static const char command[] = "\x80\x00\x00\x01\0\0\0\0\0\0\0\x01\0\0\0\x07\0\0\0\0\0\0\0\0k";
+	static const char answer[] = "\x81\x00\0\0\0\0\0\x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\0";
+	static const char other[] = "\x81\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\0";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, "get a\r\nget b\r\nge", 16, 100);
+	feed_received(&f, "END\r\nVALUE b 0 1\r\nx\r\nEND\r\nEND\r\nSTORED\r\nNOT_FOUND\r\n");
+	assert_string_equal(feed_calls(&f), "memcached get e406aafa7800b20a rows=0\n"
+					    "memcached get 6d7e71bebb948cc9 rows=1 index=1\nmemcached cut\n"
+					    "memcached cut\nmemcached NOT_FOUND cut\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_ORPHAN], 0);
+	feed_fini(&f);
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, command, sizeof(command) - 1, 100);
+	feed_bytes(&f, CALL_DIR_RECEIVED, answer, sizeof(answer) - 1, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, other, sizeof(other) - 1, 0);
+	assert_string_equal(feed_calls(&f), "memcached get 4dc0485dfa7c2b24 status=1 KEY_NOT_FOUND rows=0\n"
+					    "memcached delete status=0 cut\n");
+	feed_fini(&f);
+}
+
 /* Without answers there are no turns: behind a loss any chunk may begin with a command. */
 static void test_unanswered(void **state)
 {
@@ -179,7 +207,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),   cmocka_unit_test(test_meta),  cmocka_unit_test(test_binary),
-		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_holes), cmocka_unit_test(test_unanswered),
+		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_holes), cmocka_unit_test(test_hidden_commands),
+		cmocka_unit_test(test_unanswered),
 		cmocka_unit_test(test_others),
 	};
 

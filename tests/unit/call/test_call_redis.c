@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "call/call_queue.h"
 #include "call_replay.h"
 
 static void test_client(void **state)
@@ -125,6 +126,33 @@ static void test_hidden_commands(void **state)
 	}
 }
 
+/* More commands than calls are kept: no reply goes to another one's call, and each is a call. */
+static void test_more_than_fit(void **state)
+{
+	char commands[4000] = "", replies[4000] = "";
+	const char *calls;
+	struct feed f;
+
+	(void)state;
+	for (int i = 0; i < 99; i++) {
+		snprintf(commands + strlen(commands), sizeof(commands) - strlen(commands),
+			 "*2\r\n$3\r\n%s\r\n$1\r\nk\r\n", i % 3 ? "GET" : "DEL");
+		snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%s",
+			 i % 3 ? "$1\r\nx\r\n" : "-ERR\r\n");
+	}
+	feed_init(&f);
+	f.terse = true;
+	feed_sent(&f, commands);
+	feed_received(&f, replies);
+	calls = feed_calls(&f);
+	assert_int_equal(count_lines(calls, "redis GET", " failed"), 0);
+	assert_int_equal(count_lines(calls, "redis DEL", " failed"), count_lines(calls, "redis DEL", ""));
+	assert_int_equal(count_lines(calls, "redis DEL", "") + count_lines(calls, "redis GET", ""), CALL_QUEUE_MAX);
+	assert_int_equal(count_lines(calls, "redis", " cut"), 99 - CALL_QUEUE_MAX);
+	assert_int_equal(count_lines(calls, "redis", ""), 99);
+	feed_fini(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_late),
 		cmocka_unit_test(test_hidden_commands),
+		cmocka_unit_test(test_more_than_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,29 @@ static void live_sums_close(void **state)
 	assert_int_equal(account_gap(a), 0);
 }
 
+/* A decoder finds that calls are missing whose records arrived; a replay of these records finds them again. */
+static void what_decoders_find_is_seen_and_lost(void **state)
+{
+	struct account live = { .from_kernel = true, .origin = { .seen = 9, .delivered = 9 }, .records = 9,
+				.delivered = 9 };
+	struct account replay = { .origin = { .seen = 9, .delivered = 9 }, .records = 9, .delivered = 9 };
+	struct account *const all[] = { &live, &replay };
+	struct sonde_ledger t;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		account_find(all[i], SONDE_LOST_NO_REQUEST, 2);
+		account_total(all[i], &t);
+		assert_int_equal(t.seen, 11);
+		assert_int_equal(t.delivered, 9);
+		assert_int_equal(t.lost[SONDE_LOST_NO_REQUEST], 2);
+		assert_int_equal(account_gap(all[i]), 0);
+		assert_int_equal(account_report(all[i], &t, SONDE_LOST_NO_REQUEST), 0);
+		account_kernel(all[i], &t);
+		assert_int_equal(t.seen, 9);
+	}
+}
+
 /* Records made by a live half count as seen by it, not by the kernel. */
 static void injected_records_are_seen(void **state)
 {
@@ -150,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(live_sums_close),
+		cmocka_unit_test(what_decoders_find_is_seen_and_lost),
 		cmocka_unit_test(injected_records_are_seen),
 		cmocka_unit_test(what_was_added_up_is_delivered),
 		cmocka_unit_test(a_record_that_never_arrived_shows_as_a_gap),

@@ -15,6 +15,7 @@
 
 #include "base/macros.h"
 #include "call/call_event.h"
+#include "event/core.h"
 #include "event/decode.h"
 #include "event/event.h"
 
@@ -40,6 +41,7 @@ struct bench {
 	struct decode_set *d;
 	struct seen calls[32];
 	size_t n, n_orders;
+	uint64_t lost[SONDE_LOST__MAX];
 	uint64_t now_ns;
 	uint64_t offset[32][2];	/* by cookie and direction */
 	uint8_t flags;		/* of records of bytes */
@@ -62,6 +64,13 @@ static int take(void *ctx, struct event *ev)
 	struct bench *b = ctx;
 	struct seen *s = &b->calls[b->n];
 
+	if (ev->desc == &core_lost_desc) {
+		const struct core_lost *l = ev->body;
+
+		assert_true(ev->tgid && ev->keys.cookie && l->cause < SONDE_LOST__MAX);
+		b->lost[l->cause] += l->count;
+		return 0;
+	}
 	if (ev->desc != &call_event_end) {
 		b->n_orders++;
 		return 0;
@@ -336,6 +345,27 @@ static void test_pipeline(void **state)
 	decode_set_free(b.d);
 }
 
+/* Requests whose records were lost: their responses are reported, each once. */
+static void test_responses_without_requests(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b);
+	send_conn(&b, CLIENT, 4000, 80);
+	send_text(&b, CLIENT, CALL_TX, REQUEST);
+	send_text(&b, CLIENT, CALL_RX, ANSWER);
+	b.offset[CLIENT][CALL_TX] += 2 * strlen(REQUEST);
+	send_text(&b, CLIENT, CALL_RX, ANSWER ANSWER);
+	b.flags = CALL_F_TURN;
+	send_text(&b, CLIENT, CALL_TX, REQUEST);
+	send_text(&b, CLIENT, CALL_RX, ANSWER);
+	assert_int_equal(b.n, 2);
+	assert_int_equal(b.lost[SONDE_LOST_NO_REQUEST], 2);
+	assert_int_equal(b.lost[SONDE_LOST_CALL_MEMORY], 0);
+	decode_set_free(b.d);
+}
+
 /* A broker asks what it delivers: the process that connected is the server of that call. */
 static void test_pushed(void **state)
 {
@@ -497,16 +527,28 @@ static void test_inferred_of_few(void **state)
 
 #define MANY 65536u	/* connections that are kept */
 
-static int count_done(void *ctx, struct event *ev)
+struct counts {
+	uint32_t done;		/* whole ones */
+	uint32_t shown;
+	uint64_t lost;		/* reported as missing */
+};
+
+static int count(void *ctx, struct event *ev)
 {
 	const struct call_event_body *b = ev->body;
+	struct counts *n = ctx;
 
-	*(uint32_t *)ctx += ev->desc == &call_event_end && b->end == CALL_EVENT_END_DONE && !b->incomplete;
+	n->shown += ev->desc == &call_event_end;
+	n->done += ev->desc == &call_event_end && b->end == CALL_EVENT_END_DONE && !b->incomplete;
+	if (ev->desc != &core_lost_desc)
+		return 0;
+	assert_int_equal(((const struct core_lost *)ev->body)->cause, SONDE_LOST_CALL_MEMORY);
+	n->lost += ((const struct core_lost *)ev->body)->count;
 	return 0;
 }
 
 /* The same bytes on each connection. */
-static void send_many(struct bench *b, unsigned dir, const char *text, uint32_t *n_done)
+static void send_many(struct bench *b, unsigned dir, const char *text, struct counts *n)
 {
 	struct {
 		struct call_data_rec rec;
@@ -522,12 +564,12 @@ static void send_many(struct bench *b, unsigned dir, const char *text, uint32_t 
 	r.rec.hdr.len = (uint32_t)(sizeof(r.rec) + len);
 	for (r.rec.cookie = 1; r.rec.cookie <= MANY; r.rec.cookie++) {
 		r.rec.hdr.ts_ns = ++b->now_ns;
-		assert_int_equal(decode_record(b->d, &r, r.rec.hdr.len, count_done, n_done), 0);
+		assert_int_equal(decode_record(b->d, &r, r.rec.hdr.len, count, n), 0);
 	}
 	b->offset[0][dir] += len;
 }
 
-/* Half a request on each of many connections: 64 MiB at most, of usual ones no call is missing. */
+/* Half a request on each of many connections: 64 MiB at most. All calls are shown, or reported as lost. */
 static void test_many_connections(void **state)
 {
 	static const char answer[] = "HTTP/1.1 204 \r\n\r\n", cookie[] = " HTTP/1.1\r\nCookie: ";
@@ -535,7 +577,7 @@ static void test_many_connections(void **state)
 	(void)state;
 	for (int usual = 0; usual < 2; usual++) {
 		const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
-		uint32_t n_done = 0;
+		struct counts n = { 0 };
 		char half[900] = "GET /";
 		struct bench b;
 
@@ -543,16 +585,16 @@ static void test_many_connections(void **state)
 		memset(half + strlen(half), 'x', sizeof(half) - 1 - strlen(half));
 		if (usual)
 			memcpy(half + 32, cookie, strlen(cookie));
-		send_many(&b, CALL_RX, "GET /first HTTP/1.1\r\n\r\n", &n_done);
-		send_many(&b, CALL_TX, answer, &n_done);
-		assert_int_equal(n_done, MANY);
-		send_many(&b, CALL_RX, half, &n_done);
+		send_many(&b, CALL_RX, "GET /first HTTP/1.1\r\n\r\n", &n);
+		send_many(&b, CALL_TX, answer, &n);
+		assert_int_equal(n.done, MANY);
+		send_many(&b, CALL_RX, half, &n);
 		assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before <= 64u << 20);
-		send_many(&b, CALL_RX, usual ? "\r\n\r\n" : " HTTP/1.1\r\n\r\n", &n_done);
+		send_many(&b, CALL_RX, usual ? "\r\n\r\n" : " HTTP/1.1\r\n\r\n", &n);
 		assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before <= 64u << 20);
-		send_many(&b, CALL_TX, answer, &n_done);
-		if (usual)
-			assert_int_equal(n_done, 2 * MANY);
+		send_many(&b, CALL_TX, answer, &n);
+		assert_int_equal(n.shown + n.lost, 2 * MANY);
+		assert_int_equal(usual ? n.done : n.lost > 0, usual ? 2 * MANY : 1);
 		decode_set_free(b.d);
 	}
 }
@@ -563,6 +605,7 @@ int main(void)
 		cmocka_unit_test(test_both_ends), cmocka_unit_test(test_ordinals),      cmocka_unit_test(test_names),
 		cmocka_unit_test(test_secrets),	       cmocka_unit_test(test_passwords),
 		cmocka_unit_test(test_hole_in_a_body), cmocka_unit_test(test_pipeline),
+		cmocka_unit_test(test_responses_without_requests),
 		cmocka_unit_test(test_pushed),	       cmocka_unit_test(test_unanswered),
 		cmocka_unit_test(test_torn_records),   cmocka_unit_test(test_parents),
 		cmocka_unit_test(test_inferred),       cmocka_unit_test(test_inferred_of_few),
