@@ -277,9 +277,11 @@ static void follow(struct scap_state *st, struct scap_thread *t, const struct st
 void state_thread_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev)
 {
 	struct scap_thread *main = state_thread_main(st, t);
+	const bool named = ev->keys.image && ev->keys.image == main->program;
 	const struct state_task_at *at;
 
-	if (main->tid == ev->tgid && state_task_process(st->engine, ev->tgid, ev->start_ns, ev->ts_ns, &at) == 0)
+	if (!named && main->tid == ev->tgid &&
+	    state_task_process(st->engine, ev->tgid, ev->start_ns, ev->ts_ns, &at) == 0)
 		follow(st, main, at);
 	if (t != main && !t->program && state_task_thread(st->engine, ev->tid, ev->start_ns, ev->ts_ns, &at) == 0)
 		follow(st, t, at);
