@@ -24,6 +24,17 @@ void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
 	memcpy(ret->addr, addr, ipaddr_bytes(family));
 }
 
+void ipaddr_unmap(struct ipaddr *ip)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };	/* RFC 4291, section 2.5.5.2 */
+	struct ipaddr v4 = { .family = 4 };
+
+	if (ip->family != 6 || memcmp(ip->addr, mapped, sizeof(mapped)) != 0)
+		return;
+	memcpy(v4.addr, ip->addr + sizeof(mapped), 4);
+	*ip = v4;
+}
+
 /* Fast path: IPv4 is the most common kind; avoids the general formatter. */
 static int ipv4_text(const uint8_t *a, struct buf *out)
 {

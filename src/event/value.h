@@ -71,6 +71,7 @@ int value_json(const struct value *v, struct buf *out);
 
 unsigned ipaddr_bytes(uint8_t family);				/* length of an address; 0 = no such family */
 void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr);
+void ipaddr_unmap(struct ipaddr *ip);				/* ::ffff:10.0.0.1 becomes 10.0.0.1 */
 int ipaddr_text(const struct ipaddr *ip, struct buf *out);
 int ipaddr_port_text(const struct ipaddr *ip, uint16_t port, struct buf *out);	/* "10.0.0.1:53", "[fe80::1]:53" */
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b);

@@ -25,9 +25,6 @@
 #include "scap/schema.h"
 
 #define TABLE_MAX (64u << 20)	/* largest table of sockets, bytes */
-#define L4_TCP 2
-#define L4_UDP 3
-#define L4_RAW 5
 #define TCP_LISTEN_STATE 10
 
 /* ---- sockets ---- */
@@ -72,7 +69,7 @@ static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 	if (!read_end(local, family == 4 ? 1 : 4, sock.local, &sock.lport) ||
 	    !read_end(remote, family == 4 ? 1 : 4, sock.remote, &sock.rport))
 		return;
-	server = l4 == L4_TCP ? state == TCP_LISTEN_STATE : is_zero(sock.remote);
+	server = l4 == SCAP_L4_TCP ? state == TCP_LISTEN_STATE : is_zero(sock.remote);
 	if (family == 4)
 		sock.type = server ? FD_IPV4_SERVER : FD_IPV4;
 	else
@@ -126,9 +123,9 @@ static void scan_sockets(struct scan *s, int pid_fd)
 		void (*take)(struct scan *s, const char *line, uint8_t l4, uint8_t family);
 		uint8_t l4, family;
 	} tables[] = {
-		{ "net/tcp", take_inet, L4_TCP, 4 }, { "net/tcp6", take_inet, L4_TCP, 6 },
-		{ "net/udp", take_inet, L4_UDP, 4 }, { "net/udp6", take_inet, L4_UDP, 6 },
-		{ "net/raw", take_inet, L4_RAW, 4 }, { "net/raw6", take_inet, L4_RAW, 6 },
+		{ "net/tcp", take_inet, SCAP_L4_TCP, 4 }, { "net/tcp6", take_inet, SCAP_L4_TCP, 6 },
+		{ "net/udp", take_inet, SCAP_L4_UDP, 4 }, { "net/udp6", take_inet, SCAP_L4_UDP, 6 },
+		{ "net/raw", take_inet, SCAP_L4_RAW, 4 }, { "net/raw6", take_inet, SCAP_L4_RAW, 6 },
 		{ "net/unix", take_unix, 0, 0 }, { "net/netlink", take_netlink, 0, 0 },
 	};
 	char space[64];
