@@ -51,7 +51,7 @@ static void add_socket(struct buf *out, const struct sys_file_rec *r, struct sec
 		buf_add(out, s->path, strnlen(s->path, sizeof(s->path)));
 	} else if (f->kind == FILE_KIND_INET) {
 		f->conn = (struct conn){ .sport = s->lport, .dport = s->rport, .proto = (uint8_t)s->proto };
-		ipaddr_set(&f->conn.saddr, s->family == AF_INET ? 4 : 6, s->laddr);
+		ipaddr_set(&f->conn.saddr, s->family == AF_INET ? SONDE_IPV4 : SONDE_IPV6, s->laddr);
 		ipaddr_set(&f->conn.daddr, f->conn.saddr.family, s->raddr);
 		ipaddr_port_text(&f->conn.saddr, s->lport, out);
 		if (s->rport) {

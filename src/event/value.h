@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sonde/owner_wire.h"
+
 struct buf;
 
 /* ---- names of numbers ---- */
@@ -29,7 +31,7 @@ int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -
 
 /* An address of either family; family 0 = none. */
 struct ipaddr {
-	uint8_t family;		/* 0, 4 or 6 */
+	uint8_t family;		/* SONDE_IPV4, SONDE_IPV6; 0 = none */
 	uint8_t pad[3];
 	uint8_t addr[16];	/* network order; IPv4 in the first four bytes */
 };

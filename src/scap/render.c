@@ -377,7 +377,7 @@ static void add_ip(struct render *r)
 
 	if (len != 4 && len != 16)
 		return;
-	ipaddr_set(&ip, len == 4 ? 4 : 6, addr);
+	ipaddr_set(&ip, len == 4 ? SONDE_IPV4 : SONDE_IPV6, addr);
 	ipaddr_text(&ip, r->raw);
 }
 

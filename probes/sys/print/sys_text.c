@@ -246,7 +246,7 @@ void sys_text_ip(int family, const uint8_t *addr, struct buf *out)
 {
 	struct ipaddr ip;
 
-	ipaddr_set(&ip, family == AF_INET ? 4 : 6, addr);
+	ipaddr_set(&ip, family == AF_INET ? SONDE_IPV4 : SONDE_IPV6, addr);
 	ipaddr_text(&ip, out);
 }
 

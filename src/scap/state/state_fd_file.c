@@ -24,7 +24,7 @@ static uint8_t type_of(const struct sec_file *f)
 	};
 
 	if (f->kind == FILE_KIND_INET)
-		return f->conn.saddr.family == 4 ? FD_IPV4 : FD_IPV6;
+		return f->conn.saddr.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 	return f->kind < ARRAY_SIZE(types) && types[f->kind] ? types[f->kind] : FD_UNSUPPORTED;
 }
 

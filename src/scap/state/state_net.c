@@ -14,7 +14,7 @@ bool state_net_read_end(struct cursor *c, uint8_t family, struct ipaddr *ret, ui
 
 	if (!cur_ok(c))
 		return false;
-	ipaddr_set(ret, family == SCAP_AF_INET ? 4 : 6, addr);
+	ipaddr_set(ret, family == SCAP_AF_INET ? SONDE_IPV4 : SONDE_IPV6, addr);
 	*ret_port = port;
 	return true;
 }
@@ -85,7 +85,7 @@ bool state_net_fd_set_tuple(struct scap_fd *fd, struct cursor c, bool *ret_chang
 	}
 	*ret_changed = !ipaddr_equal(&sip, &fd->sip) || !ipaddr_equal(&dip, &fd->dip) || sport != fd->sport ||
 		       dport != fd->dport;
-	fd->type = sip.family == 4 ? FD_IPV4 : FD_IPV6;
+	fd->type = sip.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 	fd->sip = sip;
 	fd->dip = dip;
 	fd->sport = sport;
@@ -98,7 +98,7 @@ static bool is_zero4(const struct ipaddr *ip)
 	uint32_t v;
 
 	memcpy(&v, ip->addr, sizeof(v));
-	return ip->family != 6 && !v;
+	return ip->family != SONDE_IPV6 && !v;
 }
 
 /*
@@ -133,7 +133,7 @@ void state_net_fd_infer_address(const struct scap_state *st, struct scap_fd *fd)
 	found = own_address(st, known);
 	if (found == known && fd->sport == fd->dport)
 		return;
-	ipaddr_set(own, 4, (const uint8_t *)&found);
+	ipaddr_set(own, SONDE_IPV4, (const uint8_t *)&found);
 }
 
 static uint8_t l4_of(int64_t type, int64_t protocol)
@@ -246,7 +246,7 @@ void state_net_fold_bind(struct fold *f)
 	if (!port)
 		return;
 	ipaddr_unmap(&ip);
-	fd->type = ip.family == 4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
+	fd->type = ip.family == SONDE_IPV4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
 	fd->dip = ip;
 	fd->dport = port;
 	fd->role = SCAP_ROLE_SERVER;
@@ -280,7 +280,7 @@ void state_net_fold_connect_enter(struct fold *f)
 	    !state_net_read_end(&c, family, &fd->dip, &fd->dport))
 		return;
 	ipaddr_unmap(&fd->dip);
-	fd->type = fd->dip.family == 4 ? FD_IPV4 : FD_IPV6;
+	fd->type = fd->dip.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 }
 
 /* Both pointers and the path of a unix socket's tuple, as readers print them. */
