@@ -46,7 +46,7 @@ struct scap_state {
 	VEC(struct scap_container) containers;
 	const struct scap_str *last_container; /* borrowed */
 	uint64_t bytes;			       /* of what is owned, roughly */
-	uint64_t n_fds, n_serials, invented, refused;
+	uint64_t n_serials;
 	uint64_t num, last_ns, first_ns;
 	uint64_t now_ns;	       /* of the event or row at hand; 0 = a row without a time */
 	int64_t gone_tid;	       /* exited with the event before; -1 = none */

@@ -57,11 +57,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 	bool is_new;
 
 	state_thread_remove(st, tid);
-	if (st->bytes + sizeof(*t) > STATE_BYTES_MAX) {
-		st->refused++;
-		return NULL;
-	}
-	t = calloc(1, sizeof(*t));
+	t = st->bytes + sizeof(*t) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*t));
 	slot = t ? map_add(&st->threads, &tid, &is_new) : NULL;
 	if (!slot) {
 		free(t);
@@ -87,7 +83,6 @@ struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t t
 	t = state_thread_add(st, tid);
 	if (!t)
 		return NULL;
-	st->invented++;
 	t->invented = true;
 	t->comm = state_str_new(st, "<NA>", 4);
 	t->exe = state_str_ref(t->comm);
