@@ -135,7 +135,7 @@ static __always_inline void flow_unmap_v4(struct sonde_tuple *t)
 
 	if (!l_mapped && !r_mapped)
 		return;
-	t->family = 4;
+	t->family = SONDE_IPV4;
 	l[0] = l_mapped ? l[3] : 0;
 	r[0] = r_mapped ? r[3] : 0;
 	l[1] = l[2] = l[3] = 0;
@@ -170,7 +170,7 @@ static __always_inline unsigned long flow_nfct(const void *skb)
 
 static __always_inline void flow_addr(__u8 *to, const union nf_inet_addr *addr, __u8 family)
 {
-	bpf_probe_read_kernel(to, family == 4 ? 4 : 16, addr);
+	bpf_probe_read_kernel(to, family == SONDE_IPV4 ? 4 : 16, addr);
 }
 
 /* The tuple that a packet of @nfct had when connection tracking first saw it; family and protocol as in @now. */

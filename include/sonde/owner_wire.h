@@ -35,9 +35,13 @@ struct sonde_owner {
 	__u8 pad[2];
 };
 
+/* Versions of IP, as families of addresses; 0 = neither. */
+#define SONDE_IPV4 4
+#define SONDE_IPV6 6
+
 struct sonde_tuple {
 	__u32 netns;		/* inode */
-	__u8 family;		/* 4 or 6 */
+	__u8 family;		/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 proto;		/* IPPROTO_* */
 	__u16 lport, rport;	/* host order; rport 0 = listening or unconnected */
 	__u16 pad;		/* 0 */

@@ -38,7 +38,7 @@
 struct sonde_policy_prefix {
 	__u32 bits;		/* SONDE_POLICY_PREFIX + prefix length of the network */
 	__u8 ask;		/* SONDE_POLICY_SRC, SONDE_POLICY_DST */
-	__u8 family;		/* 4, 6 */
+	__u8 family;		/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 pad[2];
 	__u8 addr[16];		/* network order */
 };

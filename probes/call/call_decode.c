@@ -250,12 +250,8 @@ static void set_process(struct call_socket *s, const struct sonde_rec *hdr)
 
 static void set_ip(struct ipaddr *ip, uint8_t family, const uint8_t *addr)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };	/* RFC 4291, section 2.5.5.2 */
-
-	if (family == 6 && !memcmp(addr, mapped, sizeof(mapped)))
-		ipaddr_set(ip, 4, addr + sizeof(mapped));
-	else
-		ipaddr_set(ip, family, addr);
+	ipaddr_set(ip, family, addr);
+	ipaddr_unmap(ip);
 }
 
 static int decode_conn(const struct sonde_rec *r, struct event *ev, const struct emitter *em)

@@ -7,6 +7,7 @@
 #define CALL_WIRE_H
 
 #include "sonde/ident_wire.h"
+#include "sonde/owner_wire.h"
 #include "sonde/wire.h"
 
 #define CALL_REC_CONN SONDE_EV(PROBE_ID, 1)	/* who uses a connection; before its first bytes */
@@ -59,7 +60,7 @@ struct call_conn_rec {
 	__u64 cookie;		/* of the socket: the connection's number */
 	__u64 peer_cookie;	/* of the other end; AF_UNIX only, 0 = unknown */
 	__u64 bytes[2];		/* CALL_RX, CALL_TX: counted so far */
-	__u8 family;		/* AF_UNIX is 1; else 4 or 6 */
+	__u8 family;		/* AF_UNIX is 1; else SONDE_IPV4, SONDE_IPV6 */
 	__u8 proto;		/* IPPROTO_*; 0 = AF_UNIX */
 	__u8 guess;		/* CALL_GUESS_* */
 	__u8 source;		/* CALL_SOURCE_* */

@@ -7,6 +7,7 @@
 #define GOHTTP2_WIRE_H
 
 #include "sonde/ident_wire.h"
+#include "sonde/owner_wire.h"
 #include "sonde/wire.h"
 
 #define GOHTTP2_REC_FRAME SONDE_EV(PROBE_ID, 1)
@@ -63,7 +64,7 @@ struct gohttp2_frame_rec {
 	__u8 what;		   /* GOHTTP2_WHAT_* */
 	__u8 side;		   /* GOHTTP2_SIDE_* */
 	__u8 flags;		   /* GOHTTP2_F_* */
-	__u8 family;		   /* AF_UNIX is 1; else 4 or 6 */
+	__u8 family;		   /* AF_UNIX is 1; else SONDE_IPV4, SONDE_IPV6 */
 	__u16 lport, rport;	   /* host order */
 	__u16 n_fields;		   /* headers of the frame, selected or not */
 	__u16 fields_len;	   /* bytes of fields after the struct */

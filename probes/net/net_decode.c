@@ -98,7 +98,7 @@ static void set_ip(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
 
 static void set_origin(struct net_event *b, const struct sonde_tuple *t)
 {
-	if (t->family != 4 && t->family != 6)
+	if (t->family != SONDE_IPV4 && t->family != SONDE_IPV6)
 		return;
 	set_ip(&b->orig_saddr, t->family, t->laddr);
 	set_ip(&b->orig_daddr, t->family, t->raddr);

@@ -298,7 +298,8 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 		return ret->u ? 0 : -ENOENT;
 	}
 	if (word == GET_ORIG_IP) {
-		*ret = (struct value){ .kind = VAL_IP, .ip.family = n.pkt.flags & CILIUM_FLAG_IPV6 ? 6 : 4 };
+		*ret = (struct value){ .kind = VAL_IP };
+		ret->ip.family = n.pkt.flags & CILIUM_FLAG_IPV6 ? SONDE_IPV6 : SONDE_IPV4;
 		memcpy(ret->ip.addr, n.trace.orig_ip, sizeof(ret->ip.addr));
 		return memcmp(n.trace.orig_ip, none, sizeof(none)) ? 0 : -ENOENT;
 	}

@@ -115,7 +115,7 @@ struct net_rec {
 /* An address of a namespace. */
 struct net_addr {
 	__u32 netns;
-	__u8 family, pad[3];	/* 4 or 6 */
+	__u8 family, pad[3];	/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 addr[16];		/* network order; IPv4 in the first four bytes, the rest 0 */
 };
 

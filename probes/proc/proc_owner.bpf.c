@@ -219,7 +219,7 @@ static __always_inline void bound(struct bpf_sock *ctx, struct sonde_tuple *t)
 SEC("cgroup/post_bind4")
 int proc_bind4(struct bpf_sock *ctx)
 {
-	struct sonde_tuple t = { .family = 4 };
+	struct sonde_tuple t = { .family = SONDE_IPV4 };
 
 	if (ctx->type == SOCK_STREAM)
 		return 1;
@@ -231,7 +231,7 @@ int proc_bind4(struct bpf_sock *ctx)
 SEC("cgroup/post_bind6")
 int proc_bind6(struct bpf_sock *ctx)
 {
-	struct sonde_tuple t = { .family = 6 };
+	struct sonde_tuple t = { .family = SONDE_IPV6 };
 
 	if (ctx->type == SOCK_STREAM)
 		return 1;

@@ -33,14 +33,14 @@ static __always_inline bool sock_tuple(struct sonde_tuple *t, const struct sock 
 	t->lport = sock_lport(sk);
 	t->rport = __builtin_bswap16(sk->__sk_common.skc_dport);
 	if (family == AF_INET) {
-		t->family = 4;
+		t->family = SONDE_IPV4;
 		*(__u32 *)t->laddr = sk->__sk_common.skc_rcv_saddr;
 		*(__u32 *)t->raddr = sk->__sk_common.skc_daddr;
 		return true;
 	}
 	if (family != AF_INET6)
 		return false;
-	t->family = 6;
+	t->family = SONDE_IPV6;
 	BPF_CORE_READ_INTO(&t->laddr, sk, __sk_common.skc_v6_rcv_saddr);
 	BPF_CORE_READ_INTO(&t->raddr, sk, __sk_common.skc_v6_daddr);
 	flow_unmap_v4(t);
@@ -51,7 +51,7 @@ static __always_inline bool tuple_is_any_v6(const struct sonde_tuple *t)
 {
 	const __u32 *a = (const __u32 *)t->laddr;
 
-	return t->family == 6 && !(a[0] | a[1] | a[2] | a[3]) && !t->rport;
+	return t->family == SONDE_IPV6 && !(a[0] | a[1] | a[2] | a[3]) && !t->rport;
 }
 
 /*
@@ -70,12 +70,12 @@ static __always_inline void tuple_set_dual(struct sonde_tuple *t, __u64 cookie, 
 	flow_set(t, cookie, t->netns);
 	if (!cookie || v6only || !tuple_is_any_v6(t))
 		return;
-	t->family = 4;
+	t->family = SONDE_IPV4;
 	port_set_bound(t->lport);
 	have = flow_sender(t);
 	v.group = have && before && before != cookie && have->cookie == before;
 	bpf_map_update_elem(&sonde_senders, t, &v, v.group ? BPF_ANY : BPF_NOEXIST);
-	t->family = 6;
+	t->family = SONDE_IPV6;
 }
 
 static __always_inline void tuple_unset_dual(struct sonde_tuple *t, __u64 cookie)
@@ -83,9 +83,9 @@ static __always_inline void tuple_unset_dual(struct sonde_tuple *t, __u64 cookie
 	flow_unset(t, cookie);
 	if (!tuple_is_any_v6(t))
 		return;
-	t->family = 4;
+	t->family = SONDE_IPV4;
 	flow_unset(t, cookie);
-	t->family = 6;
+	t->family = SONDE_IPV6;
 }
 
 static __always_inline void sock_record(struct proc_socket_rec *r, const struct sonde_tuple *t, __u64 cookie,

@@ -117,7 +117,7 @@ struct proc_socket_rec {
 	__u64 cgroup_id;	/* of the owner */
 	__u32 netns;		/* inode */
 	__u8 what;		/* PROC_SOCK_* */
-	__u8 family;		/* 4 or 6 */
+	__u8 family;		/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 proto;		/* IPPROTO_* */
 	__u8 state;		/* of TCP, as in the kernel's tcp_states.h */
 	__u16 lport, rport;	/* host order */

@@ -42,14 +42,6 @@ static void add_path(struct buf *out, const char *parts, size_t len)
 	}
 }
 
-static struct ipaddr ip_of(uint16_t family, const uint8_t *bytes)
-{
-	struct ipaddr ip = { .family = family == AF_INET ? 4 : 6 };
-
-	memcpy(ip.addr, bytes, family == AF_INET ? 4 : sizeof(ip.addr));
-	return ip;
-}
-
 /* "10.0.0.1:40000->10.0.0.2:80", a listener "0.0.0.0:80", a unix socket its path. */
 static void add_socket(struct buf *out, const struct sys_file_rec *r, struct sec_file *f)
 {
@@ -58,8 +50,9 @@ static void add_socket(struct buf *out, const struct sys_file_rec *r, struct sec
 	if (f->kind == FILE_KIND_UNIX) {
 		buf_add(out, s->path, strnlen(s->path, sizeof(s->path)));
 	} else if (f->kind == FILE_KIND_INET) {
-		f->conn = (struct conn){ .saddr = ip_of(s->family, s->laddr), .daddr = ip_of(s->family, s->raddr),
-					 .sport = s->lport, .dport = s->rport, .proto = (uint8_t)s->proto };
+		f->conn = (struct conn){ .sport = s->lport, .dport = s->rport, .proto = (uint8_t)s->proto };
+		ipaddr_set(&f->conn.saddr, s->family == AF_INET ? SONDE_IPV4 : SONDE_IPV6, s->laddr);
+		ipaddr_set(&f->conn.daddr, f->conn.saddr.family, s->raddr);
 		ipaddr_port_text(&f->conn.saddr, s->lport, out);
 		if (s->rport) {
 			buf_add_str(out, "->");

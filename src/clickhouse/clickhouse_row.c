@@ -50,11 +50,11 @@ static void put_ip(struct buf *out, const struct ipaddr *ip)
 {
 	static const char v4[12] = "\0\0\0\0\0\0\0\0\0\0\xff\xff", zero[16];
 
-	if (ip->family == 4) {
+	if (ip->family == SONDE_IPV4) {
 		buf_add(out, v4, sizeof(v4));
 		buf_add(out, ip->addr, 4);
 	} else {
-		buf_add(out, ip->family == 6 ? (const char *)ip->addr : zero, 16);
+		buf_add(out, ip->family == SONDE_IPV6 ? (const char *)ip->addr : zero, 16);
 	}
 }
 

@@ -5,125 +5,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
-
-#define DEPTH_MAX 32
-#define SEP '\x1f'	/* separates the keys of a path; not part of any key of interest */
-
-/* Position in a JSON text, as the path of keys. Array elements have no key. */
-struct walk {
-	struct cursor c;
-	struct buf path, text;
-	size_t base[DEPTH_MAX];	/* path length of each open object and array */
-	char kind[DEPTH_MAX];
-	unsigned depth;
-	bool wants_key;
-	/* Receives a string with its path, and the end of each element of the outermost array. */
-	void (*value)(void *ctx, const char *path, const struct buf *text);
-	void (*end)(void *ctx);
-	void *ctx;
-};
-
-/* Reads a string after its first quote, with the escapes that names use. False if it is unterminated. */
-static bool read_text(struct walk *w)
-{
-	buf_reset(&w->text);
-	for (;;) {
-		uint8_t ch = cur_u8(&w->c);
-
-		if (!cur_ok(&w->c))
-			return false;
-		if (ch == '"')
-			return buf_add_char(&w->text, '\0') >= 0;
-		if (ch == '\\') {
-			ch = cur_u8(&w->c);
-			if (ch == 'u') {
-				cur_skip(&w->c, 4);
-				ch = '?';
-			}
-		}
-		buf_add_char(&w->text, (char)ch);
-	}
-}
-
-static bool take_key(struct walk *w)
-{
-	w->path.len = w->base[w->depth - 1];
-	buf_add_char(&w->path, SEP);
-	buf_add(&w->path, w->text.data, w->text.len - 1);
-	w->wants_key = false;
-	return true;
-}
-
-static bool take_text(struct walk *w)
-{
-	if (!read_text(w))
-		return false;
-	if (w->wants_key && w->depth)
-		return take_key(w);
-	if (buf_add_char(&w->path, '\0') < 0)
-		return false;
-	w->path.len--;
-	w->text.len--;
-	w->value(w->ctx, w->path.data, &w->text);
-	return true;
-}
-
-static bool open_one(struct walk *w, char kind)
-{
-	if (w->depth == DEPTH_MAX)
-		return false;
-	w->base[w->depth] = w->path.len;
-	w->kind[w->depth++] = kind;
-	w->wants_key = kind == '{';
-	return true;
-}
-
-static bool close_one(struct walk *w, char kind)
-{
-	if (!w->depth || w->kind[w->depth - 1] != kind)
-		return false;
-	w->path.len = w->base[--w->depth];
-	w->wants_key = false;
-	if (w->depth == 1 && w->kind[0] == '[' && w->end)
-		w->end(w->ctx);
-	return true;
-}
-
-static bool take_one(struct walk *w)
-{
-	uint8_t ch = cur_u8(&w->c);
-
-	switch (ch) {
-	case '"': return take_text(w);
-	case '{':
-	case '[': return open_one(w, (char)ch);
-	case '}': return close_one(w, '{');
-	case ']': return close_one(w, '[');
-	case ',':
-		w->wants_key = w->depth && w->kind[w->depth - 1] == '{';
-		return true;
-	default: return true;	/* blanks, colons, numbers and literals are not of interest */
-	}
-}
-
-/* 0, -EBADMSG or -ENOMEM. */
-static int walk_json(struct walk *w, const void *data, size_t len)
-{
-	bool ok = true;
-	int r;
-
-	w->c = cur_init(data, len);
-	while (ok && cur_left(&w->c))
-		ok = take_one(w);
-	r = buf_error(&w->path) < 0 || buf_error(&w->text) < 0 ? -ENOMEM : ok && !w->depth ? 0 : -EBADMSG;
-	buf_fini(&w->path);
-	buf_fini(&w->text);
-	return r;
-}
-
-/* ---- what is looked for ---- */
+#include "container/container_json.h"
 
 struct json_field { const char *path; size_t off, size; };
 
@@ -188,9 +71,9 @@ static void on_value(void *ctx, const char *path, const struct buf *text)
 static int parse_one(const struct json_field *fields, size_t n, const void *data, size_t len,
 		     struct container_said *ret)
 {
+	static const struct container_json_ops ops = { .text = on_value };
 	struct search s = { .fields = fields, .n = n };
-	struct walk w = { .value = on_value, .ctx = &s };
-	int r = walk_json(&w, data, len);
+	int r = container_json_walk(data, len, &ops, &s);
 
 	*ret = s.now;
 	return r;
@@ -215,10 +98,12 @@ static void on_entry_value(void *ctx, const char *path, const struct buf *text)
 		memcpy(s->now.image, inner.image, sizeof(inner.image));
 }
 
-static void on_entry_end(void *ctx)
+static void on_entry_end(void *ctx, const char *path)
 {
 	struct search *s = ctx;
 
+	if (*path)
+		return;
 	if (s->is_it && !s->found) {
 		*s->ret = s->now;
 		s->found = true;
@@ -229,9 +114,9 @@ static void on_entry_end(void *ctx)
 
 static int parse_list(const void *data, size_t len, const char *id, struct container_said *ret)
 {
+	static const struct container_json_ops ops = { .text = on_entry_value, .end = on_entry_end };
 	struct search s = { .id = id, .ret = ret };
-	struct walk w = { .value = on_entry_value, .end = on_entry_end, .ctx = &s };
-	int r = walk_json(&w, data, len);
+	int r = container_json_walk(data, len, &ops, &s);
 
 	return r < 0 ? r : s.found ? 0 : -ENOENT;
 }

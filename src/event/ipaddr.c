@@ -15,13 +15,24 @@
 
 unsigned ipaddr_bytes(uint8_t family)
 {
-	return family == 4 ? 4 : family == 6 ? 16 : 0;
+	return family == SONDE_IPV4 ? 4 : family == SONDE_IPV6 ? 16 : 0;
 }
 
 void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr)
 {
 	*ret = (struct ipaddr){ .family = family };
 	memcpy(ret->addr, addr, ipaddr_bytes(family));
+}
+
+void ipaddr_unmap(struct ipaddr *ip)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };	/* RFC 4291, section 2.5.5.2 */
+	struct ipaddr v4 = { .family = SONDE_IPV4 };
+
+	if (ip->family != SONDE_IPV6 || memcmp(ip->addr, mapped, sizeof(mapped)) != 0)
+		return;
+	memcpy(v4.addr, ip->addr + sizeof(mapped), 4);
+	*ip = v4;
 }
 
 /* Fast path: IPv4 is the most common kind; avoids the general formatter. */
@@ -39,18 +50,18 @@ int ipaddr_text(const struct ipaddr *ip, struct buf *out)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (ip->family == 4)
+	if (ip->family == SONDE_IPV4)
 		return ipv4_text(ip->addr, out);
-	if (ip->family != 6 || !inet_ntop(AF_INET6, ip->addr, text, sizeof(text)))
+	if (ip->family != SONDE_IPV6 || !inet_ntop(AF_INET6, ip->addr, text, sizeof(text)))
 		return buf_error(out);
 	return buf_add_str(out, text);
 }
 
 int ipaddr_port_text(const struct ipaddr *ip, uint16_t port, struct buf *out)
 {
-	buf_add_str(out, ip->family == 6 ? "[" : "");
+	buf_add_str(out, ip->family == SONDE_IPV6 ? "[" : "");
 	ipaddr_text(ip, out);
-	return buf_printf(out, "%s:%u", ip->family == 6 ? "]" : "", port);
+	return buf_printf(out, "%s:%u", ip->family == SONDE_IPV6 ? "]" : "", port);
 }
 
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b)
@@ -63,9 +74,9 @@ int ipaddr_parse(const char *s, struct ipaddr *ret)
 	struct ipaddr ip = { 0 };
 
 	if (inet_pton(AF_INET, s, ip.addr) == 1)
-		ip.family = 4;
+		ip.family = SONDE_IPV4;
 	else if (inet_pton(AF_INET6, s, ip.addr) == 1)
-		ip.family = 6;
+		ip.family = SONDE_IPV6;
 	else
 		return -EINVAL;
 	*ret = ip;

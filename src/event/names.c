@@ -133,7 +133,7 @@ uint64_t event_names_host_key(const struct ipaddr *ip)
 {
 	uint64_t key = 0;
 
-	if (ip->family == 6)
+	if (ip->family == SONDE_IPV6)
 		return map_hash(ip->addr, sizeof(ip->addr)) | 1ull << 63;
 	for (int i = 0; i < 4; i++)
 		key = key << 8 | ip->addr[i];

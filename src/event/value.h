@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sonde/owner_wire.h"
+
 struct buf;
 
 /* ---- names of numbers ---- */
@@ -29,7 +31,7 @@ int xlat_value(const struct xlat *x, const char *name, uint64_t *ret);	/* 0 or -
 
 /* An address of either family; family 0 = none. */
 struct ipaddr {
-	uint8_t family;		/* 0, 4 or 6 */
+	uint8_t family;		/* SONDE_IPV4, SONDE_IPV6; 0 = none */
 	uint8_t pad[3];
 	uint8_t addr[16];	/* network order; IPv4 in the first four bytes */
 };
@@ -71,6 +73,7 @@ int value_json(const struct value *v, struct buf *out);
 
 unsigned ipaddr_bytes(uint8_t family);				/* length of an address; 0 = no such family */
 void ipaddr_set(struct ipaddr *ret, uint8_t family, const uint8_t *addr);
+void ipaddr_unmap(struct ipaddr *ip);				/* ::ffff:10.0.0.1 becomes 10.0.0.1 */
 int ipaddr_text(const struct ipaddr *ip, struct buf *out);
 int ipaddr_port_text(const struct ipaddr *ip, uint16_t port, struct buf *out);	/* "10.0.0.1:53", "[fe80::1]:53" */
 bool ipaddr_equal(const struct ipaddr *a, const struct ipaddr *b);

@@ -9,11 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sonde/owner_wire.h"
+
 #define DNS_NAME_MAX 255	/* RFC 1035, 2.3.4 */
 #define DNS_ADDRESSES_MAX 16	/* per answer; further ones are ignored */
 
 struct dns_address {
-	uint8_t family;		/* 4 or 6 */
+	uint8_t family;		/* SONDE_IPV4, SONDE_IPV6 */
 	uint8_t addr[16];	/* network order; IPv4 in the first four bytes */
 	uint32_t ttl;		/* seconds; minimum along the CNAME chain */
 };

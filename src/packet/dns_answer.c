@@ -113,7 +113,7 @@ static void add_address(struct dns_answer *a, const struct record *r, uint32_t t
 
 	if (!addr || a->n == DNS_ADDRESSES_MAX)
 		return;
-	*to = (struct dns_address){ .family = len == 4 ? 4 : 6, .ttl = MIN(ttl, r->ttl) };
+	*to = (struct dns_address){ .family = len == 4 ? SONDE_IPV4 : SONDE_IPV6, .ttl = MIN(ttl, r->ttl) };
 	memcpy(to->addr, addr, len);
 	a->n++;
 }

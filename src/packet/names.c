@@ -104,8 +104,8 @@ static const struct icmp_name icmpv6_names[] = {
 
 static const struct icmp_name *icmp_find(int family, uint8_t type)
 {
-	const struct icmp_name *names = family == 6 ? icmpv6_names : icmp_names;
-	size_t n = family == 6 ? ARRAY_SIZE(icmpv6_names) : ARRAY_SIZE(icmp_names);
+	const struct icmp_name *names = family == SONDE_IPV6 ? icmpv6_names : icmp_names;
+	size_t n = family == SONDE_IPV6 ? ARRAY_SIZE(icmpv6_names) : ARRAY_SIZE(icmp_names);
 
 	for (size_t i = 0; i < n; i++) {
 		if (names[i].type == type)
@@ -159,7 +159,7 @@ void packet_names_text_ip(struct buf *out, int family, const uint8_t *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (family == 6) {
+	if (family == SONDE_IPV6) {
 		buf_add_str(out, inet_ntop(AF_INET6, addr, text, sizeof(text)));
 		return;
 	}
@@ -172,9 +172,9 @@ void packet_names_text_ip(struct buf *out, int family, const uint8_t *addr)
 
 void packet_names_text_ip_port(struct buf *out, int family, const uint8_t *addr, uint16_t port)
 {
-	if (family == 6)
+	if (family == SONDE_IPV6)
 		buf_add_char(out, '[');
 	packet_names_text_ip(out, family, addr);
-	buf_add_str(out, family == 6 ? "]:" : ":");
+	buf_add_str(out, family == SONDE_IPV6 ? "]:" : ":");
 	buf_add_u64(out, port);
 }

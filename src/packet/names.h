@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "sonde/owner_wire.h"
+
 struct buf;
 
 #define ETHERTYPE_IPV4 0x0800

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/macros.h"
+#include "sonde/owner_wire.h"
 
 struct buf;
 
@@ -34,7 +35,7 @@ struct packet_layer {
 
 /* Addresses and ports of one IP packet; host byte order except addresses. */
 struct packet_flow {
-	uint8_t family;		/* 4, 6, or 0 without IP */
+	uint8_t family;		/* SONDE_IPV4, SONDE_IPV6, or 0 without IP */
 	uint8_t proto;		/* IPPROTO_* of the transport, after extension headers; 0 = none */
 	uint8_t tcp_flags;	/* as in the header */
 	uint8_t ttl;		/* hop limit for IPv6 */

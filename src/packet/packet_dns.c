@@ -123,7 +123,7 @@ static void print_rdata(struct buf *out, struct cursor msg, uint16_t type, struc
 	case DNS_AAAA:
 		addr = cur_bytes(&c, type == DNS_A ? 4 : 16);
 		if (addr)
-			packet_names_text_ip(out, type == DNS_A ? 4 : 6, addr);
+			packet_names_text_ip(out, type == DNS_A ? SONDE_IPV4 : SONDE_IPV6, addr);
 		break;
 	case DNS_SRV:
 		buf_printf(out, "%u ", cur_u16be(&c));

@@ -97,7 +97,7 @@ static void print_icmp_body(struct printer *pr, struct buf *out, uint8_t type, u
 	word = (uint16_t)(addr[2] << 8 | addr[3]);
 	if (type == ICMP_REDIRECT) {
 		buf_add_str(out, ", to ");
-		packet_names_text_ip(out, 4, addr);
+		packet_names_text_ip(out, SONDE_IPV4, addr);
 	} else if (type == ICMP_UNREACHABLE && code == ICMP_CODE_FRAG_NEEDED) {
 		buf_printf(out, ", mtu %u", word);
 	} else if (type == ICMP_PARAMETER_PROBLEM) {
@@ -111,7 +111,7 @@ void packet_print_icmp(struct printer *pr, struct buf *out)
 	uint8_t type = cur_u8(&pr->c), code = cur_u8(&pr->c);
 	uint16_t sum = cur_u16be(&pr->c);
 
-	packet_names_text_icmp_type(out, 4, type, code);
+	packet_names_text_icmp_type(out, SONDE_IPV4, type, code);
 	buf_printf(out, ", checksum 0x%04x", sum);
 	print_icmp_body(pr, out, type, code);
 }
@@ -126,7 +126,7 @@ static void print_prefix(struct buf *out, uint8_t bits, struct cursor c)
 	if (!prefix)
 		return;
 	buf_add_str(out, ", prefix ");
-	packet_names_text_ip(out, 6, prefix);
+	packet_names_text_ip(out, SONDE_IPV6, prefix);
 	buf_printf(out, "/%u", bits);
 }
 
@@ -171,7 +171,7 @@ static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
 		return;
 	buf_add_str(out, type == ICMP6_NEIGHBOUR_SOLICIT ? ", who has " :
 			 type == ICMP6_NEIGHBOUR_ADVERT ? ", target " : ", better hop ");
-	packet_names_text_ip(out, 6, target);
+	packet_names_text_ip(out, SONDE_IPV6, target);
 	if (type == ICMP6_NEIGHBOUR_ADVERT)
 		buf_printf(out, "%s%s%s", flags >> 31 ? ", router" : "", flags >> 30 & 1 ? ", solicited" : "",
 			   flags >> 29 & 1 ? ", override" : "");
@@ -180,7 +180,7 @@ static void print_neighbour(struct printer *pr, struct buf *out, uint8_t type)
 		if (!target)
 			return;
 		buf_add_str(out, ", destination ");
-		packet_names_text_ip(out, 6, target);
+		packet_names_text_ip(out, SONDE_IPV6, target);
 	}
 	print_nd_options(out, pr->c);
 }
@@ -209,7 +209,7 @@ static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 		group = cur_bytes(&pr->c, 16);
 		if (group) {
 			buf_add_str(out, ", group ");
-			packet_names_text_ip(out, 6, group);
+			packet_names_text_ip(out, SONDE_IPV6, group);
 		}
 		return;
 	}
@@ -222,7 +222,7 @@ static void print_listener(struct printer *pr, struct buf *out, uint8_t type)
 
 		group = cur_bytes(&pr->c, 16);
 		buf_printf(out, ", type %u ", kind);
-		packet_names_text_ip(out, 6, group);
+		packet_names_text_ip(out, SONDE_IPV6, group);
 		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 16u + aux * 4u));
 	}
 }
@@ -233,7 +233,7 @@ void packet_print_icmpv6(struct printer *pr, struct buf *out)
 	uint16_t sum = cur_u16be(&pr->c);
 	uint32_t word;
 
-	packet_names_text_icmp_type(out, 6, type, code);
+	packet_names_text_icmp_type(out, SONDE_IPV6, type, code);
 	buf_printf(out, ", checksum 0x%04x", sum);
 	switch (type) {
 	case ICMP6_UNREACHABLE:
@@ -290,7 +290,7 @@ void packet_print_igmp(struct printer *pr, struct buf *out)
 	buf_printf(out, ", checksum 0x%04x", sum);
 	if (type != 0x22) {
 		buf_add_str(out, ", group ");
-		packet_names_text_ip(out, 4, group);
+		packet_names_text_ip(out, SONDE_IPV4, group);
 		if (type == 0x11)
 			buf_printf(out, ", max response %u", resp);
 		return;
@@ -302,7 +302,7 @@ void packet_print_igmp(struct printer *pr, struct buf *out)
 		uint16_t sources = cur_u16be(&pr->c);
 
 		buf_printf(out, ", type %u ", kind);
-		packet_names_text_ip(out, 4, cur_bytes(&pr->c, 4));
+		packet_names_text_ip(out, SONDE_IPV4, cur_bytes(&pr->c, 4));
 		cur_skip(&pr->c, MIN(cur_left(&pr->c), sources * 4u + aux * 4u));
 	}
 }
@@ -316,6 +316,6 @@ void packet_print_vrrp(struct printer *pr, struct buf *out)
 		   n);
 	for (; n && cur_left(&pr->c) >= 4 && first >> 4 == 2; n--) {
 		buf_add_char(out, ' ');
-		packet_names_text_ip(out, 4, cur_bytes(&pr->c, 4));
+		packet_names_text_ip(out, SONDE_IPV4, cur_bytes(&pr->c, 4));
 	}
 }

@@ -38,7 +38,7 @@ static dissect_fn by_ipv6_ext(uint8_t proto)
 /* Sets flow->proto and next. */
 static void dissect_ip_proto(struct dissect *d, uint8_t proto)
 {
-	dissect_fn ext = d->flow->family == 6 ? by_ipv6_ext(proto) : NULL;
+	dissect_fn ext = d->flow->family == SONDE_IPV6 ? by_ipv6_ext(proto) : NULL;
 
 	d->flow->proto = proto;
 	if (ext)
@@ -73,7 +73,7 @@ void dissect_ipv4(struct dissect *d)
 		layer_bad(d);
 		return;
 	}
-	f->family = 4;
+	f->family = SONDE_IPV4;
 	f->proto = proto;
 	if (!whole)
 		return;
@@ -110,7 +110,7 @@ void dissect_ipv6(struct dissect *d)
 	f->ttl = cur_u8(&h);
 	cur_copy(&h, f->saddr, 16);
 	cur_copy(&h, f->daddr, 16);
-	f->family = 6;
+	f->family = SONDE_IPV6;
 	if (len)	/* 0: a jumbogram, or a segment for the device to split */
 		layer_trim(d, len);
 	f->payload_len = d->wire_left;
@@ -242,9 +242,9 @@ void packet_print_ipv4(struct printer *pr, struct buf *out)
 	dst = cur_bytes(&pr->c, 4);
 	if (!cur_ok(&pr->c))
 		return;
-	packet_names_text_ip(out, 4, src);
+	packet_names_text_ip(out, SONDE_IPV4, src);
 	buf_add_str(out, " -> ");
-	packet_names_text_ip(out, 4, dst);
+	packet_names_text_ip(out, SONDE_IPV4, dst);
 	print_proto(out, proto);
 	buf_printf(out, ", ttl %u, id %u", ttl, id);
 	print_ipv4_frag(out, frag);
@@ -265,9 +265,9 @@ void packet_print_ipv6(struct printer *pr, struct buf *out)
 
 	if (!cur_ok(&pr->c))
 		return;
-	packet_names_text_ip(out, 6, src);
+	packet_names_text_ip(out, SONDE_IPV6, src);
 	buf_add_str(out, " -> ");
-	packet_names_text_ip(out, 6, dst);
+	packet_names_text_ip(out, SONDE_IPV6, dst);
 	print_proto(out, next);
 	buf_printf(out, ", hop limit %u", hops);
 	if (first & 0x0ff00000)

@@ -239,19 +239,19 @@ void packet_print_arp(struct printer *pr, struct buf *out)
 	}
 	if (op == 1) {
 		buf_add_str(out, "who has ");
-		packet_names_text_ip(out, 4, tpa);
+		packet_names_text_ip(out, SONDE_IPV4, tpa);
 		buf_add_str(out, "? tell ");
-		packet_names_text_ip(out, 4, spa);
+		packet_names_text_ip(out, SONDE_IPV4, spa);
 		buf_add_str(out, " at ");
 		packet_names_text_mac(out, sha);
 		return;
 	}
 	buf_printf(out, op == 2 ? "reply " : "operation %u: ", op);
-	packet_names_text_ip(out, 4, spa);
+	packet_names_text_ip(out, SONDE_IPV4, spa);
 	buf_add_str(out, " is at ");
 	packet_names_text_mac(out, sha);
 	buf_add_str(out, ", to ");
-	packet_names_text_ip(out, 4, tpa);
+	packet_names_text_ip(out, SONDE_IPV4, tpa);
 	buf_add_str(out, " at ");
 	packet_names_text_mac(out, tha);
 }

@@ -95,7 +95,7 @@ static void add_igmp(const struct packet *p, struct buf *out)
 	if (type == 0x22)
 		buf_add_str(out, "<nil>");
 	else
-		packet_names_text_ip(out, 4, cur_bytes(&c, 4));
+		packet_names_text_ip(out, SONDE_IPV4, cur_bytes(&c, 4));
 }
 
 static void add_transport(const struct packet *p, const struct packet_flow *f, struct buf *out)
@@ -114,7 +114,8 @@ static void add_transport(const struct packet *p, const struct packet_flow *f, s
 	case PROTO_ICMP:
 	case PROTO_ICMPV6:
 		buf_add_str(out, " icmp ");
-		packet_names_text_icmp_type(out, f->proto == PROTO_ICMPV6 ? 6 : 4, f->icmp_type, f->icmp_code);
+		packet_names_text_icmp_type(out, f->proto == PROTO_ICMPV6 ? SONDE_IPV6 : SONDE_IPV4, f->icmp_type,
+					    f->icmp_code);
 		break;
 	case PROTO_VRRP:
 		add_vrrp(p, out);
@@ -183,8 +184,8 @@ static const char *tunnel_name(const struct packet *p)
 	case LAYER_VXLAN: return "vxlan";
 	case LAYER_GENEVE: return "geneve";
 	case LAYER_GRE: return "gre";
-	case LAYER_IPV4: return p->outer.family == 4 ? "ipip" : "ipip6";
-	default: return p->outer.family == 4 ? "sit" : "ip6ip6";
+	case LAYER_IPV4: return p->outer.family == SONDE_IPV4 ? "ipip" : "ipip6";
+	default: return p->outer.family == SONDE_IPV4 ? "sit" : "ip6ip6";
 	}
 }
 

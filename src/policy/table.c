@@ -101,7 +101,7 @@ static int add_kinds(struct build *b)
 		for (int ip6 = 0; ip6 < 2; ip6++)
 			for (enum policy_state s = 0; r >= 0 && s < POLICY_STATE__MAX; s++) {
 				const struct criterion c = { .matches = kind_matches, .dir = dir, .state = s,
-							     .family = ip6 ? 6 : 4 };
+							     .family = ip6 ? SONDE_IPV6 : SONDE_IPV4 };
 
 				r = add_set(b, &c, &b->t->head.kind[dir][ip6][s]);
 			}
@@ -161,7 +161,7 @@ static int add_net(struct build *b, int type, const struct ipnet *net, struct ma
 
 static int add_nets(struct build *b, int type)
 {
-	static const struct ipnet all[] = { { .ip.family = 4 }, { .ip.family = 6 } };
+	static const struct ipnet all[] = { { .ip.family = SONDE_IPV4 }, { .ip.family = SONDE_IPV6 } };
 	struct map done;
 	int r = 0;
 

@@ -76,6 +76,12 @@ int scap_block_rows(const struct scap_block_type *t, struct cursor body, struct 
 #define FD_KNOWN_TO_ALL 16	/* older readers stop at newer types */
 #define FD_TEXT_MAX 21		/* types 7 and 9 to 21, except 16, have a name only */
 
+/* Protocols of sockets in files; 0 = unknown, 1 = none. */
+#define SCAP_L4_TCP 2
+#define SCAP_L4_UDP 3
+#define SCAP_L4_ICMP 4
+#define SCAP_L4_RAW 5
+
 struct scap_event_head {
 	uint64_t ts_ns;		/* since the epoch */
 	uint16_t cpu;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "scap/render.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
-#define L4_RAW 5
 #define NO_TIMEOUT UINT64_MAX
 #define RESOLVED_BYTES 256	/* of an interpretation without an allocation */
 #define AT_FDCWD_NUM_ (-100)
@@ -194,7 +192,7 @@ static void add_fd(struct render *r)
 	buf_add_char(r->resolved, '<');
 	buf_add_char(r->resolved, scap_state_fd_type_char(fd));
 	if (fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER && fd->l4 < sizeof(l4) && l4[fd->l4] &&
-	    (fd->role != SCAP_ROLE_NONE || fd->type >= FD_IPV4_SERVER || fd->l4 == L4_RAW))
+	    (fd->role != SCAP_ROLE_NONE || fd->type >= FD_IPV4_SERVER || fd->l4 == SCAP_L4_RAW))
 		buf_add_char(r->resolved, l4[fd->l4]);
 	buf_add_char(r->resolved, '>');
 	add_text(r->resolved, fd->name);
@@ -257,19 +255,16 @@ static void add_syscall(struct render *r)
 
 /* ---- addresses ---- */
 
-static bool add_address(struct cursor *c, size_t len, struct buf *out)
+static bool add_address(struct cursor *c, uint8_t family, struct buf *out)
 {
-	const void *ip = cur_bytes(c, len);
-	uint16_t port = cur_u16(c);
-	char text[INET6_ADDRSTRLEN];
+	struct ipaddr ip;
+	uint16_t port;
 
-	if (!cur_ok(c))
+	if (!state_net_read_end(c, family, &ip, &port))
 		return false;
-	if (len == 16 && state_net_ip_is_mapped(ip)) {
-		ip = (const uint8_t *)ip + 12;
-		len = 4;
-	}
-	buf_printf(out, "%s:%u", inet_ntop(len == 4 ? AF_INET : AF_INET6, ip, text, sizeof(text)), port);
+	ipaddr_unmap(&ip);
+	ipaddr_text(&ip, out);
+	buf_printf(out, ":%u", port);
 	return true;
 }
 
@@ -290,9 +285,9 @@ static void add_sockaddr(struct render *r)
 		buf_add_str(r->raw, "NULL");
 	else if (family == SCAP_AF_UNIX)
 		add_rest(&r->c, r->raw);
-	else if (family == SCAP_AF_INET && !add_address(&r->c, 4, r->raw))
+	else if (family == SCAP_AF_INET && !add_address(&r->c, family, r->raw))
 		buf_add_str(r->raw, "INVALID IPv4");
-	else if (family == SCAP_AF_INET6 && !add_address(&r->c, 16, r->raw))
+	else if (family == SCAP_AF_INET6 && !add_address(&r->c, family, r->raw))
 		buf_add_str(r->raw, "INVALID IPv6");
 	else if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
 		buf_printf(r->raw, "family %d", family);
@@ -301,7 +296,6 @@ static void add_sockaddr(struct render *r)
 static void add_tuple(struct render *r)
 {
 	uint8_t family = cur_u8(&r->c);
-	size_t len = family == SCAP_AF_INET ? 4 : 16;
 	struct buf to = { 0 };
 
 	if (!cur_ok(&r->c)) {
@@ -313,11 +307,11 @@ static void add_tuple(struct render *r)
 		add_rest(&r->c, r->raw);
 	} else if (family != SCAP_AF_INET && family != SCAP_AF_INET6) {
 		buf_printf(r->raw, "family %d", family);
-	} else if (add_address(&r->c, len, r->raw) && add_address(&r->c, len, &to)) {
+	} else if (add_address(&r->c, family, r->raw) && add_address(&r->c, family, &to)) {
 		buf_add_str(r->raw, "->");
 		buf_add(r->raw, to.data, to.len);
 	} else {
-		buf_printf(r->raw, "INVALID IPv%d", len == 4 ? 4 : 6);
+		buf_printf(r->raw, "INVALID IPv%d", family == SCAP_AF_INET ? 4 : 6);
 	}
 	buf_fini(&to);
 }
@@ -377,12 +371,14 @@ static void add_bytes(struct render *r)
 
 static void add_ip(struct render *r)
 {
-	char text[INET6_ADDRSTRLEN];
 	size_t len = cur_left(&r->c);
-	const void *ip = cur_bytes(&r->c, len);
+	const uint8_t *addr = cur_bytes(&r->c, len);
+	struct ipaddr ip;
 
-	if (len == 4 || len == 16)
-		buf_add_str(r->raw, inet_ntop(len == 4 ? AF_INET : AF_INET6, ip, text, sizeof(text)));
+	if (len != 4 && len != 16)
+		return;
+	ipaddr_set(&ip, len == 4 ? SONDE_IPV4 : SONDE_IPV6, addr);
+	ipaddr_text(&ip, r->raw);
 }
 
 static void add_value(struct render *r);

@@ -206,11 +206,11 @@ static __always_inline void conn_addresses(struct call_conn_rec *r, const struct
 	r->lport = lport_of(sk);
 	r->rport = rport_of(sk);
 	if (family == AF_INET) {
-		r->family = 4;
+		r->family = SONDE_IPV4;
 		*(__u32 *)r->laddr = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
 		*(__u32 *)r->raddr = BPF_CORE_READ(sk, __sk_common.skc_daddr);
 	} else if (family == AF_INET6) {
-		r->family = 6;
+		r->family = SONDE_IPV6;
 		BPF_CORE_READ_INTO(&r->laddr, sk, __sk_common.skc_v6_rcv_saddr);
 		BPF_CORE_READ_INTO(&r->raddr, sk, __sk_common.skc_v6_daddr);
 	} else {

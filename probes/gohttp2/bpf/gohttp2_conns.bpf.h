@@ -195,7 +195,7 @@ static __always_inline void unmap(struct gohttp2_frame_rec *r)
 
 	if (l[0] || l[1] || l[2] != mapped)
 		return;
-	r->family = 4;
+	r->family = SONDE_IPV4;
 	l[0] = l[3];
 	p[0] = p[3];
 	l[1] = l[2] = l[3] = 0;
@@ -249,11 +249,11 @@ static __always_inline void take_sock(struct gohttp2_scratch *s, const void *sk,
 	r->lport = SOCK(s, __u16, skc_num);
 	r->rport = __builtin_bswap16(SOCK(s, __u16, skc_dport));
 	if (family == AF_INET) {
-		r->family = 4;
+		r->family = SONDE_IPV4;
 		*(__u32 *)r->laddr = SOCK(s, __u32, skc_rcv_saddr);
 		*(__u32 *)r->raddr = SOCK(s, __u32, skc_daddr);
 	} else if (family == AF_INET6) {
-		r->family = 6;
+		r->family = SONDE_IPV6;
 		*(struct in6_addr *)r->laddr = SOCK(s, struct in6_addr, skc_v6_rcv_saddr);
 		*(struct in6_addr *)r->raddr = SOCK(s, struct in6_addr, skc_v6_daddr);
 		unmap(r);

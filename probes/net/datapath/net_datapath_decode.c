@@ -132,7 +132,7 @@ static void set_sock_keys(struct event *ev, const struct cilium_sock *s)
 
 	ev->keys.cookie = s->cookie;
 	ev->keys.cgroup_id = s->cgroup_id;
-	c->daddr.family = s->ipv6 ? 6 : 4;
+	c->daddr.family = s->ipv6 ? SONDE_IPV6 : SONDE_IPV4;
 	memcpy(c->daddr.addr, s->dst_ip, s->ipv6 ? 16 : 4);
 	c->dport = s->dst_port;
 	c->proto = s->proto < sizeof(protos) ? protos[s->proto] : 0;

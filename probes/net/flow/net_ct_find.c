@@ -23,7 +23,7 @@ DEFINE_CLEANUP(struct mnl_socket *, close_socket)
 
 static void put_tuple(struct nlmsghdr *h, const struct net_tuple *t)
 {
-	bool v4 = t->src.family == 4;
+	bool v4 = t->src.family == SONDE_IPV4;
 	struct nlattr *tuple = mnl_attr_nest_start(h, CTA_TUPLE_ORIG), *part;
 
 	part = mnl_attr_nest_start(h, CTA_TUPLE_IP);
@@ -46,7 +46,7 @@ static void take_address(const struct nlattr *a, struct ipaddr *ret)
 
 	if (len != 4 && len != 16)
 		return;
-	ret->family = len == 4 ? 4 : 6;
+	ret->family = len == 4 ? SONDE_IPV4 : SONDE_IPV6;
 	memcpy(ret->addr, mnl_attr_get_payload(a), len);
 }
 
@@ -111,7 +111,7 @@ static int query(const struct net_tuple *t, struct net_tuple ret[2])
 	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	h->nlmsg_seq = 1;
 	g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
-	*g = (struct nfgenmsg){ .nfgen_family = t->src.family == 4 ? AF_INET : AF_INET6,
+	*g = (struct nfgenmsg){ .nfgen_family = t->src.family == SONDE_IPV4 ? AF_INET : AF_INET6,
 				.version = NFNETLINK_V0 };
 	put_tuple(h, t);
 	if (mnl_socket_sendto(s, h, h->nlmsg_len) < 0)

@@ -175,7 +175,7 @@ struct fib_lookup {
 /* Output interface and next hop of the forward direction, by the routing table. */
 static __always_inline void query_route(struct __sk_buff *skb, struct net_flow_entry *f)
 {
-	struct fib_lookup q = { .family = f->family == 4 ? AF_INET : AF_INET6,
+	struct fib_lookup q = { .family = f->family == SONDE_IPV4 ? AF_INET : AF_INET6,
 				.ifindex = skb->ifindex,
 				.tot_len = 0 };
 
@@ -198,7 +198,7 @@ static __always_inline void ct_tuple(struct bpf_sock_tuple *t, const struct net_
 	const struct net_flow_end *a = turned ? &f->dst : &f->src, *b = turned ? &f->src : &f->dst;
 
 	__builtin_memset(t, 0, sizeof(*t));
-	if (f->family == 4) {
+	if (f->family == SONDE_IPV4) {
 		__builtin_memcpy(&t->ipv4.saddr, a->addr, 4);
 		__builtin_memcpy(&t->ipv4.daddr, b->addr, 4);
 		t->ipv4.sport = bpf_htons(a->port);
@@ -217,7 +217,7 @@ static __always_inline void ct_end(struct net_flow_end *e, const union nf_inet_a
 
 	__builtin_memset(e, 0, sizeof(*e));
 	bpf_probe_read_kernel(words, sizeof(words), addr);
-	if (family == 4)
+	if (family == SONDE_IPV4)
 		words[1] = words[2] = words[3] = 0;
 	__builtin_memcpy(e->addr, words, 16);
 	e->port = bpf_ntohs(port);
@@ -274,9 +274,9 @@ static __always_inline struct nf_conn *conntrack_of(void *ctx, enum query_from f
 						    struct bpf_sock_tuple *t)
 {
 	if (from == QUERY_FROM_XDP)
-		return f->family == 4 ? conntrack_find_xdp(ctx, t, sizeof(t->ipv4), f->proto)
+		return f->family == SONDE_IPV4 ? conntrack_find_xdp(ctx, t, sizeof(t->ipv4), f->proto)
 				      : conntrack_find_xdp(ctx, t, sizeof(t->ipv6), f->proto);
-	return f->family == 4 ? conntrack_find(ctx, t, sizeof(t->ipv4), f->proto)
+	return f->family == SONDE_IPV4 ? conntrack_find(ctx, t, sizeof(t->ipv4), f->proto)
 			      : conntrack_find(ctx, t, sizeof(t->ipv6), f->proto);
 }
 
@@ -404,7 +404,7 @@ static __always_inline struct net_flow_slot *slot_of(const struct flow_packet *p
 {
 	int src = p->swapped;
 
-	if (p->key.family != 4 || (p->key.proto != IPPROTO_TCP && p->key.proto != IPPROTO_UDP))
+	if (p->key.family != SONDE_IPV4 || (p->key.proto != IPPROTO_TCP && p->key.proto != IPPROTO_UDP))
 		return NULL;
 	k->src = src ? p->key.addr[1][0] : p->key.addr[0][0];
 	k->dst = src ? p->key.addr[0][0] : p->key.addr[1][0];

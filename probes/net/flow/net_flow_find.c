@@ -110,7 +110,7 @@ static void put_way(const struct net_tuple *t, bool back, struct buf *out)
 /* Filter for the packets of both directions of @t, in the pcap-filter language. */
 static void net_tuple_words(const struct net_tuple *t, struct buf *out)
 {
-	buf_printf(out, "(%s proto %u and (", t->src.family == 4 ? "ip" : "ip6", t->proto);
+	buf_printf(out, "(%s proto %u and (", t->src.family == SONDE_IPV4 ? "ip" : "ip6", t->proto);
 	put_way(t, false, out);
 	buf_add_str(out, " or ");
 	put_way(t, true, out);

@@ -91,7 +91,7 @@ static __always_inline int parse_v4(struct __sk_buff *skb, struct flow_packet *p
 		return -1;
 	head = (ip[0] & 15) * 4;
 	total = ip[2] << 8 | ip[3];
-	p->key.family = 4;
+	p->key.family = SONDE_IPV4;
 	p->key.proto = ip[9];
 	p->key.addr[0][0] = *(__u32 *)(ip + 12);
 	p->key.addr[1][0] = *(__u32 *)(ip + 16);
@@ -107,7 +107,7 @@ static __always_inline int parse_v6(struct __sk_buff *skb, struct flow_packet *p
 
 	if (load(skb, off, ip, sizeof(ip)))
 		return -1;
-	p->key.family = 6;
+	p->key.family = SONDE_IPV6;
 	p->key.proto = ip[6];
 	__builtin_memcpy(p->key.addr[0], ip + 8, 16);
 	__builtin_memcpy(p->key.addr[1], ip + 24, 16);
@@ -186,7 +186,7 @@ static __always_inline bool parse_quick(struct __sk_buff *skb, struct flow_packe
 		return false;
 	if (ip[0] != 0x45 || *(const __u16 *)(ip + 6) & bpf_htons(0x3fff) || (ip[9] != 6 && ip[9] != 17))
 		return false;
-	p->key.family = 4;
+	p->key.family = SONDE_IPV4;
 	p->key.proto = ip[9];
 	p->key.addr[0][0] = *(const __u32 *)(ip + 12);
 	p->key.addr[1][0] = *(const __u32 *)(ip + 16);

@@ -150,7 +150,7 @@ static inline int net_flow_slot_key_of(const struct net_flow_entry *e, __u32 ifi
 	const struct net_flow_end *src = way ? &e->dst : &e->src, *dst = way ? &e->src : &e->dst;
 	__u8 dir = !way || ifindex == 1 ? e->dir : e->dir ^ NET_DIR_IN ^ NET_DIR_OUT;	/* 1: loopback */
 
-	if (e->family != 4 || (e->proto != IPPROTO_TCP && e->proto != IPPROTO_UDP))
+	if (e->family != SONDE_IPV4 || (e->proto != IPPROTO_TCP && e->proto != IPPROTO_UDP))
 		return 0;
 	__builtin_memcpy(&ret->src, src->addr, 4);
 	__builtin_memcpy(&ret->dst, dst->addr, 4);

@@ -159,7 +159,7 @@ static __always_inline int sock4(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	__u32 ip = ctx->user_ip4;
 
 	sock_init(ctx, &r, hook, point);
-	r.family = 4;
+	r.family = SONDE_IPV4;
 	__builtin_memcpy(r.addr, &ip, sizeof(ip));
 	if (first)
 		sock_store(&r);
@@ -175,7 +175,7 @@ static __always_inline int sock6(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	__u32 ip[4] = { ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3] };
 
 	sock_init(ctx, &r, hook, point);
-	r.family = 6;
+	r.family = SONDE_IPV6;
 	__builtin_memcpy(r.addr, ip, sizeof(ip));
 	if (first)
 		sock_store(&r);

@@ -26,7 +26,7 @@ static int add_notify(struct event *ev, const struct net_sock_rec *r, struct are
 		.proto = r->proto == IPPROTO_TCP   ? 1
 			 : r->proto == IPPROTO_UDP ? 2
 						   : 0,
-		.ipv6 = r->family == 6,
+		.ipv6 = r->family == SONDE_IPV6,
 		.dst_port = r->port,
 		.cookie = r->cookie,
 		.cgroup_id = r->cgroup_id,

@@ -28,7 +28,7 @@ struct net_sock_rec {
 	__u16 port;		/* host order */
 	__u8 hook;		/* NET_SOCK_* */
 	__u8 point;		/* enum sonde_sock_point: include/sonde/notify_wire.h */
-	__u8 family;		/* 4 or 6 */
+	__u8 family;		/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 proto;		/* IPPROTO_* */
 	__u8 pad[2];
 };

@@ -68,10 +68,10 @@ static __always_inline struct bpf_sock *group_lookup(struct __sk_buff *skb, cons
 
 	tuple_to_query(&t, sent);
 	if (sent->proto == IPPROTO_UDP)
-		return sent->family == 4 ?
+		return sent->family == SONDE_IPV4 ?
 		       bpf_sk_lookup_udp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0) :
 		       bpf_sk_lookup_udp(skb, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
-	return sent->family == 4 ?
+	return sent->family == SONDE_IPV4 ?
 	       bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0) :
 	       bpf_skc_lookup_tcp(skb, &t, sizeof(t.ipv6), BPF_F_CURRENT_NETNS, 0);
 }

@@ -174,7 +174,7 @@ static void on_addr(struct net_watch *w, const struct nlmsghdr *h)
 	len = m->ifa_family == AF_INET ? 4 : 16;
 	if (!local || mnl_attr_get_payload_len(local) != len)
 		return;
-	key.family = len == 4 ? 4 : 6;
+	key.family = len == 4 ? SONDE_IPV4 : SONDE_IPV6;
 	memcpy(key.addr, mnl_attr_get_payload(local), len);
 	w->ops->addr(w->ctx, &key, h->nlmsg_type == RTM_NEWADDR);
 }

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sonde/owner_wire.h"
+
 struct net_link;
 struct net_watch;
 
 struct net_addr_key {
-	uint8_t family;		/* 4 or 6 */
+	uint8_t family;		/* SONDE_IPV4, SONDE_IPV6 */
 	uint8_t addr[16];	/* network order */
 };
 

@@ -265,7 +265,7 @@ static __always_inline __u32 tuple_v4(struct sonde_tuple *t, const __u8 *head, _
 {
 	if (off > NET_HEAD_BYTES - 20)
 		return NET_HEAD_BYTES;
-	t->family = 4;
+	t->family = SONDE_IPV4;
 	t->proto = head_u8(head, off + 9);
 #pragma unroll
 	for (int i = 0; i < 4; i++) {
@@ -285,7 +285,7 @@ static __always_inline __u32 tuple_v6(struct sonde_tuple *t, const __u8 *head, _
 
 	if (off > NET_HEAD_BYTES - 40)
 		return NET_HEAD_BYTES;
-	t->family = 6;
+	t->family = SONDE_IPV6;
 	t->proto = head_u8(head, off + 6);
 #pragma unroll
 	for (int i = 0; i < 16; i++) {
@@ -320,7 +320,7 @@ static __always_inline void tuple_turn(struct sonde_tuple *to, const struct sond
 static __always_inline void tuple_to_query(struct bpf_sock_tuple *to, const struct sonde_tuple *t)
 {
 	__builtin_memset(to, 0, sizeof(*to));
-	if (t->family == 4) {
+	if (t->family == SONDE_IPV4) {
 		__builtin_memcpy(&to->ipv4.saddr, t->laddr, 4);
 		__builtin_memcpy(&to->ipv4.daddr, t->raddr, 4);
 		to->ipv4.sport = bpf_htons(t->lport);
@@ -527,9 +527,9 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 {
 	struct net_addr key = { .netns = t->netns, .family = t->family };
 
-	if (t->family == 4 && (t->laddr[0] == 127 || t->laddr[0] >= 224))
+	if (t->family == SONDE_IPV4 && (t->laddr[0] == 127 || t->laddr[0] >= 224))
 		return true;
-	if (t->family == 6 && t->laddr[0] == 0xff)
+	if (t->family == SONDE_IPV6 && t->laddr[0] == 0xff)
 		return true;
 	__builtin_memcpy(key.addr, t->laddr, sizeof(key.addr));
 	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;

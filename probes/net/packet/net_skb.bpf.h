@@ -89,7 +89,7 @@ static __always_inline bool skb_is_for_device(const struct net_skb *k, const str
 
 	if (!k->dev || !t->rport)
 		return false;
-	if (t->family == 6)
+	if (t->family == SONDE_IPV6)
 		return dev_has_v6(k->dev, t->raddr);
 	__builtin_memcpy(&addr, t->raddr, sizeof(addr));
 	return dev_has_v4(k->dev, addr);

@@ -53,7 +53,7 @@ static __always_inline long ct_status(struct __sk_buff *skb, const struct sonde_
 	__u8 dir = 0;
 
 	tuple_to_query(&tuple, t);
-	ct = t->family == 4 ? conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv4), t->proto, &dir)
+	ct = t->family == SONDE_IPV4 ? conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv4), t->proto, &dir)
 			    : conntrack_find_dir(skb, &tuple, sizeof(tuple.ipv6), t->proto, &dir);
 	if (!ct)
 		return -1;

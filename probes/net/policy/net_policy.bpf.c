@@ -81,7 +81,7 @@ static __always_inline void policy_parse_v4(struct __sk_buff *skb, struct policy
 		end = off + total;
 	if (ip[0] >> 4 != 4 || head < sizeof(ip) || off + head > end)
 		return;
-	p->family = 4;
+	p->family = SONDE_IPV4;
 	p->proto = ip[9];
 	__builtin_memcpy(p->src, ip + 12, 4);
 	__builtin_memcpy(p->dst, ip + 16, 4);
@@ -107,7 +107,7 @@ static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy
 	len = ip[4] << 8 | ip[5];
 	if (len && at + len < end)
 		end = at + len;
-	p->family = 6;
+	p->family = SONDE_IPV6;
 	p->proto = ip[6];
 	__builtin_memcpy(p->src, ip + 8, 16);
 	__builtin_memcpy(p->dst, ip + 24, 16);
@@ -333,7 +333,7 @@ static __always_inline __u32 set_by_address(const struct policy_query *q, const 
 {
 	void *trie = bpf_map_lookup_elem(&inst_net_policy_trie, &q->slot);
 	struct sonde_policy_prefix key = {
-		.bits = SONDE_POLICY_PREFIX + (p->family == 6 ? 128 : 32), .ask = what, .family = p->family,
+		.bits = SONDE_POLICY_PREFIX + (p->family == SONDE_IPV6 ? 128 : 32), .ask = what, .family = p->family,
 	};
 	__u32 *set;
 
@@ -390,7 +390,7 @@ static __always_inline struct bpf_sock *receiver(struct __sk_buff *skb, const st
 
 	if (p->state > SONDE_POLICY_STATE_ESTABLISHED)
 		return NULL;
-	if (p->family == 4) {
+	if (p->family == SONDE_IPV4) {
 		__builtin_memcpy(&t.ipv4.saddr, p->src, 4);
 		__builtin_memcpy(&t.ipv4.daddr, p->dst, 4);
 		t.ipv4.sport = bpf_htons(p->sport);
@@ -554,7 +554,7 @@ static __always_inline void find_sets(struct __sk_buff *skb, const struct policy
 	const struct sonde_policy_head *h = q->head;
 	const struct policy_packet *p = &w->packet;
 
-	w->sets[SET_KIND] = h->kind[q->dir & 1][p->family == 6][p->state & 3];
+	w->sets[SET_KIND] = h->kind[q->dir & 1][p->family == SONDE_IPV6][p->state & 3];
 	w->sets[SET_PROTO] = h->proto[p->proto];
 #pragma unroll
 	for (int i = 0; i < SONDE_POLICY_ASKS; i++)

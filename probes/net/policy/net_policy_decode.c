@@ -33,7 +33,7 @@ static bool is_loopback(const struct packet_flow *f, const uint8_t *addr)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
-	return f->family == 4 ? addr[0] == 127 : f->family == 6 && !memcmp(addr, one, sizeof(one));
+	return f->family == SONDE_IPV4 ? addr[0] == 127 : f->family == SONDE_IPV6 && !memcmp(addr, one, sizeof(one));
 }
 
 static uint32_t remote_identity(const struct verdict *v)
@@ -55,7 +55,7 @@ static struct cilium_notify notify_of(const struct verdict *v)
 		.hash = v->r->hash,
 		.pkt = { .data = v->data, .len = v->r->cap_len, .orig_len = v->r->orig_len,
 			 .flags = (v->r->link == SONDE_LINK_RAW ? CILIUM_FLAG_L3 : 0) |
-				  (v->flow.family == 6 ? CILIUM_FLAG_IPV6 : 0) },
+				  (v->flow.family == SONDE_IPV6 ? CILIUM_FLAG_IPV6 : 0) },
 	};
 }
 
@@ -69,7 +69,7 @@ static struct cilium_notify verdict_notify(const struct verdict *v)
 		.remote_identity = remote_identity(v), .verdict = denied ? -(int32_t)drop_code(v) : 0,
 		.dst_port = v->flow.dport, .proto = v->flow.proto, .cookie = r->reason,
 		.bits = (uint8_t)((r->dir == NET_DIR_IN ? SONDE_POLICY_INGRESS : SONDE_POLICY_EGRESS) |
-				  (v->flow.family == 6 ? SONDE_POLICY_IPV6 : 0) |
+				  (v->flow.family == SONDE_IPV6 ? SONDE_POLICY_IPV6 : 0) |
 				  SONDE_POLICY_MATCH(NET_VERDICT_MATCH(r->location)) |
 				  (denied ? SONDE_POLICY_AUDITED : 0) |
 				  (r->link == SONDE_LINK_RAW ? SONDE_POLICY_L3 : 0)),

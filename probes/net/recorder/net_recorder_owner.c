@@ -70,7 +70,7 @@ static bool tuple_of(const struct net_rec *r, bool receiver, struct sonde_tuple 
 	f = &p.outer;
 	if (!f->family || !f->has_ports)
 		return false;
-	n = f->family == 4 ? 4 : 16;
+	n = f->family == SONDE_IPV4 ? 4 : 16;
 	*ret_syn = f->proto == IPPROTO_TCP && (f->tcp_flags & (TH_SYN | TH_ACK)) == TH_SYN;
 	*ret = (struct sonde_tuple){
 		.netns = r->netns, .family = f->family, .proto = f->proto,
@@ -166,7 +166,7 @@ static bool is_local(const struct net_owners *o, const struct sonde_tuple *t)
 	uint8_t one;
 
 	memcpy(key.addr, t->laddr, sizeof(key.addr));
-	return (t->family == 4 && t->laddr[0] == 127) || bpf_map_lookup_elem(o->local_fd, &key, &one) == 0;
+	return (t->family == SONDE_IPV4 && t->laddr[0] == 127) || bpf_map_lookup_elem(o->local_fd, &key, &one) == 0;
 }
 
 static bool has_ended(struct net_owners *o, uint64_t cookie)

@@ -31,7 +31,7 @@ struct net_refused_rec {
 	__u32 netns, ifindex;
 	__u32 queue, limit;	/* entries of the queue, and its limit, if @known */
 	__u16 sport, dport;	/* host order */
-	__u8 family;		/* 4 or 6 */
+	__u8 family;		/* SONDE_IPV4, SONDE_IPV6 */
 	__u8 cause;		/* NET_REFUSED_* */
 	__u8 step;		/* NET_REFUSED_SYN, NET_REFUSED_ACK */
 	__u8 known;		/* queue and limit are set */

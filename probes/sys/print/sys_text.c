@@ -244,9 +244,9 @@ void sys_text_bits(const uint8_t *data, size_t n, bool more, struct buf *out)
 
 void sys_text_ip(int family, const uint8_t *addr, struct buf *out)
 {
-	struct ipaddr ip = { .family = family == AF_INET ? 4 : 6 };
+	struct ipaddr ip;
 
-	memcpy(ip.addr, addr, family == AF_INET ? 4 : 16);
+	ipaddr_set(&ip, family == AF_INET ? SONDE_IPV4 : SONDE_IPV6, addr);
 	ipaddr_text(&ip, out);
 }
 

@@ -19,7 +19,6 @@
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/sys/snapshot/sys_container.h"
-#include "probes/sys/sys_event.h"
 #include "probes/sys/snapshot/sys_scan.h"
 #include "probes/sys/sys_table.h"
 #include "probes/sys/sys_wire.h"
@@ -36,8 +35,6 @@ struct resync {
 	struct probe *probe;
 	struct scan *scan;
 	struct containers *containers;
-	/* lint-ok(tables): decides what to read from /proc, before the records reach the engine */
-	struct map cgroups;	/* uint32_t tgid -> uint64_t cgroup id at its exec */
 	struct buf rec;
 	/* lint-ok(tables): number of the last reading, not what was read */
 	struct map tasks;	/* uint32_t tid -> uint32_t number of the gap that it was read after */
@@ -123,7 +120,6 @@ struct resync *sys_resync_new(struct probe *p, struct err *err)
 	}
 	h->probe = p;
 	map_init(&h->tasks, sizeof(uint32_t), sizeof(uint32_t));
-	map_init(&h->cgroups, sizeof(uint32_t), sizeof(uint64_t));
 	h->containers = sys_container_new(probe_env_host_root(p->env));
 	h->scan = sys_scan_new(probe_env_host_root(p->env), on_row, h);
 	if (h->scan && h->containers)
@@ -140,7 +136,6 @@ void sys_resync_free(struct resync *h)
 		return;
 	sys_scan_free(h->scan);
 	sys_container_free(h->containers);
-	map_fini(&h->cgroups);
 	buf_fini(&h->rec);
 	map_fini(&h->tasks);
 	vec_fini(&h->seqs);
@@ -247,45 +242,6 @@ static bool is_beginning(const struct sonde_rec *r)
 	       (!strncmp(call->name, "clone", 5) || !strcmp(call->name, "fork") || !strcmp(call->name, "vfork"));
 }
 
-static void remember_cgroup(struct resync *h, uint32_t tgid, uint64_t cgroup)
-{
-	uint64_t *slot = map_add(&h->cgroups, &tgid, NULL);
-
-	if (slot)
-		*slot = cgroup;
-}
-
-/*
- * Engines move a process into its container between fork and exec without an event: re-reads a process whose cgroup
- * at exec differs from its parent's.
- */
-static bool changed_cgroup(struct resync *h, const struct sonde_rec *r)
-{
-	const struct sys_rec *rec = (const void *)r;
-	const struct sys_body *b = (const void *)&rec->ret;
-	struct sys_image image;
-	uint64_t *known, cgroup, begin_ns = clock_boot_ns();
-	bool same;
-
-	if (r->type != SYS_REC_EXIT || r->len < sizeof(*rec) || b->ret != 0 ||
-	    b->chunks_len > r->len - sizeof(*rec) || b->flags & SYS_F_SHORT ||
-	    !sys_body_image(b, &image) || !image.proc.name_len)
-		return false;
-	cgroup = image.proc.cgroup_id;
-	known = map_find(&h->cgroups, &r->tgid);
-	known = known ? known : map_find(&h->cgroups, &image.proc.ppid);
-	if (!known && may_spend(h, begin_ns)) {
-		same = sys_scan_same_cgroups(h->scan, r->tgid, image.proc.ppid);
-		if (same)
-			remember_cgroup(h, image.proc.ppid, cgroup);
-		h->spent_ns += clock_boot_ns() - begin_ns;
-	} else {
-		same = !known || *known == cgroup;
-	}
-	remember_cgroup(h, r->tgid, cgroup);
-	return !same;
-}
-
 /* Passes the path of a new cgroup to the container lookup. */
 static void on_name(struct resync *h, const struct sonde_rec *r)
 {
@@ -317,7 +273,6 @@ void sys_resync_record(struct resync *h, const struct sonde_rec *r)
 	look_for_gap(h, r);
 	if (r->type == SYS_REC_PROCEXIT) {
 		map_remove(&h->tasks, &tid);
-		map_remove(&h->cgroups, &tid);
 		return;
 	}
 	if (!tid)
@@ -327,7 +282,7 @@ void sys_resync_record(struct resync *h, const struct sonde_rec *r)
 		return;
 	if (is_new && is_beginning(r))
 		*slot = h->gaps;
-	else if (is_new || *slot != h->gaps || changed_cgroup(h, r))
+	else if (is_new || *slot != h->gaps)
 		read_again(h, r->tgid, tid, is_new);
 }
 

@@ -412,18 +412,3 @@ void sys_scan_free(struct scan *s)
 	map_fini(&s->spaces);
 	free(s);
 }
-
-static int read_cgroups(struct scan *s, uint32_t pid, struct buf *into)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "%u/cgroup", pid);
-	return sys_procfs_read(s->proc_fd, name, into, BYTES_MAX);
-}
-
-bool sys_scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other)
-{
-	int n = read_cgroups(s, pid, &s->text), m = read_cgroups(s, other, &s->more);
-
-	return n > 0 && n == m && !memcmp(s->text.data, s->more.data, (size_t)n);
-}

@@ -32,7 +32,5 @@ int sys_scan_all(struct scan *s);
 int sys_scan_process(struct scan *s, uint32_t pid, uint32_t tid, bool files);
 /* Ancestors of @pid, without descriptors. */
 int sys_scan_ancestors(struct scan *s, uint32_t pid);
-/* Are both processes in the same cgroups? False also if one has exited. */
-bool sys_scan_same_cgroups(struct scan *s, uint32_t pid, uint32_t other);
 
 #endif

@@ -25,9 +25,6 @@
 #include "scap/schema.h"
 
 #define TABLE_MAX (64u << 20)	/* largest table of sockets, bytes */
-#define L4_TCP 2
-#define L4_UDP 3
-#define L4_RAW 5
 #define TCP_LISTEN_STATE 10
 
 /* ---- sockets ---- */
@@ -67,13 +64,13 @@ static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 	bool server;
 
 	if (sscanf(line, " %*d: %63s %63s %x %*s %*s %*s %*s %*s %llu", local, remote, &state, &inode) != 4 ||
-	    strlen(local) < (family == 4 ? 13u : 37u) || strlen(remote) < (family == 4 ? 13u : 37u))
+	    strlen(local) < (family == SONDE_IPV4 ? 13u : 37u) || strlen(remote) < (family == SONDE_IPV4 ? 13u : 37u))
 		return;
-	if (!read_end(local, family == 4 ? 1 : 4, sock.local, &sock.lport) ||
-	    !read_end(remote, family == 4 ? 1 : 4, sock.remote, &sock.rport))
+	if (!read_end(local, family == SONDE_IPV4 ? 1 : 4, sock.local, &sock.lport) ||
+	    !read_end(remote, family == SONDE_IPV4 ? 1 : 4, sock.remote, &sock.rport))
 		return;
-	server = l4 == L4_TCP ? state == TCP_LISTEN_STATE : is_zero(sock.remote);
-	if (family == 4)
+	server = l4 == SCAP_L4_TCP ? state == TCP_LISTEN_STATE : is_zero(sock.remote);
+	if (family == SONDE_IPV4)
 		sock.type = server ? FD_IPV4_SERVER : FD_IPV4;
 	else
 		sock.type = server ? FD_IPV6_SERVER : FD_IPV6;
@@ -126,9 +123,9 @@ static void scan_sockets(struct scan *s, int pid_fd)
 		void (*take)(struct scan *s, const char *line, uint8_t l4, uint8_t family);
 		uint8_t l4, family;
 	} tables[] = {
-		{ "net/tcp", take_inet, L4_TCP, 4 }, { "net/tcp6", take_inet, L4_TCP, 6 },
-		{ "net/udp", take_inet, L4_UDP, 4 }, { "net/udp6", take_inet, L4_UDP, 6 },
-		{ "net/raw", take_inet, L4_RAW, 4 }, { "net/raw6", take_inet, L4_RAW, 6 },
+		{ "net/tcp", take_inet, SCAP_L4_TCP, SONDE_IPV4 }, { "net/tcp6", take_inet, SCAP_L4_TCP, SONDE_IPV6 },
+		{ "net/udp", take_inet, SCAP_L4_UDP, SONDE_IPV4 }, { "net/udp6", take_inet, SCAP_L4_UDP, SONDE_IPV6 },
+		{ "net/raw", take_inet, SCAP_L4_RAW, SONDE_IPV4 }, { "net/raw6", take_inet, SCAP_L4_RAW, SONDE_IPV6 },
 		{ "net/unix", take_unix, 0, 0 }, { "net/netlink", take_netlink, 0, 0 },
 	};
 	char space[64];
@@ -161,8 +158,8 @@ static void add_socket(struct scan *s, const struct scan_socket *k)
 {
 	struct params_out *o = &s->out;
 	const char *name = k->name_len ? s->names.data + k->name_off : "";
-	const uint8_t family = k->type == FD_UNIX ? 1 : k->family == 4 ? 2 : 10;
-	size_t ip = k->family == 4 ? 4 : 16;
+	const uint8_t family = k->type == FD_UNIX ? 1 : k->family == SONDE_IPV4 ? 2 : 10;
+	size_t ip = k->family == SONDE_IPV4 ? 4 : 16;
 	const uint64_t ends[2] = { k->address, 0 };
 
 	params_add_str(o, name, k->name_len);

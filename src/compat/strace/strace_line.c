@@ -224,7 +224,7 @@ static void add_socket(const struct sec_file *f, bool details, struct buf *out)
 		buf_printf(out, "<socket:[%" PRIu64 "]>", f->ino);
 		return;
 	}
-	buf_printf(out, "<%s%s:[", proto, c->saddr.family == 6 ? "v6" : "");
+	buf_printf(out, "<%s%s:[", proto, c->saddr.family == SONDE_IPV6 ? "v6" : "");
 	if (!c->saddr.family || !c->sport)
 		buf_add_u64(out, f->ino);
 	else

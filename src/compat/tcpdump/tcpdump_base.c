@@ -150,7 +150,7 @@ uint32_t tcpdump_base_sum(uint32_t sum, const uint8_t *data, size_t len)
 
 uint16_t tcpdump_base_transport_sum(const struct tcpdump_ip *ip, uint8_t proto, const uint8_t *data, uint32_t len)
 {
-	size_t n = ip->family == 4 ? 4 : 16;
+	size_t n = ip->family == SONDE_IPV4 ? 4 : 16;
 	uint32_t sum = tcpdump_base_sum(0, ip->saddr, n);
 
 	sum = tcpdump_base_sum(sum, ip->daddr, n);

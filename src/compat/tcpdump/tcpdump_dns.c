@@ -167,7 +167,7 @@ static void add_data(struct tcpdump_print *pr, struct message *m, uint16_t type,
 		if (!addr)
 			break;
 		buf_add_char(out, ' ');
-		tcpdump_base_addr(out, type == TYPE_A ? 4 : 6, addr);
+		tcpdump_base_addr(out, type == TYPE_A ? SONDE_IPV4 : SONDE_IPV6, addr);
 		break;
 	case TYPE_NS:
 	case TYPE_CNAME:

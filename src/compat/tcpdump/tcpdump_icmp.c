@@ -61,11 +61,11 @@ static void add_unreachable(struct tcpdump_print *pr, uint8_t code, uint32_t res
 		if (texts[i].code != code)
 			continue;
 		buf_add_str(out, texts[i].before);
-		tcpdump_base_addr(out, 4, o->daddr);
+		tcpdump_base_addr(out, SONDE_IPV4, o->daddr);
 		buf_printf(out, " unreachable%s", texts[i].after);
 		return;
 	}
-	tcpdump_base_addr(out, 4, o->daddr);
+	tcpdump_base_addr(out, SONDE_IPV4, o->daddr);
 	if (code == 2) {
 		buf_printf(out, " protocol %u unreachable", o->proto);
 	} else if (code == 3 && o->has_port && (o->proto == 6 || o->proto == 17)) {
@@ -105,9 +105,9 @@ static bool add_error(struct tcpdump_print *pr, uint8_t type, uint8_t code, uint
 		return true;
 	}
 	buf_add_str(out, "redirect ");
-	tcpdump_base_addr(out, 4, o.daddr);
+	tcpdump_base_addr(out, SONDE_IPV4, o.daddr);
 	buf_printf(out, " to %s ", code < ARRAY_SIZE(redirects) ? redirects[code] : "net");
-	tcpdump_base_addr(out, 4, gateway);
+	tcpdump_base_addr(out, SONDE_IPV4, gateway);
 	return true;
 }
 
@@ -223,7 +223,7 @@ static void add_neighbour(struct tcpdump_print *pr, uint8_t type, struct cursor 
 	if (pr->o->verbose)
 		buf_printf(out, ", length %u", len);
 	buf_add_str(out, type == 135 ? ", who has " : ", tgt is ");
-	tcpdump_base_addr(out, 6, target);
+	tcpdump_base_addr(out, SONDE_IPV6, target);
 	if (!pr->o->verbose) {
 		buf_printf(out, ", length %u", len);
 		return;
@@ -263,7 +263,7 @@ static void add_sources(struct tcpdump_print *pr, struct cursor *c, uint16_t n)
 		if (!addr)
 			return;
 		buf_add_char(out, ' ');
-		tcpdump_base_addr(out, 6, addr);
+		tcpdump_base_addr(out, SONDE_IPV6, addr);
 	}
 	buf_add_str(out, " }]");
 }
@@ -289,7 +289,7 @@ static void add_listeners(struct tcpdump_print *pr, struct cursor c, uint32_t le
 		if (!group)
 			break;
 		buf_add_str(out, " [gaddr ");
-		tcpdump_base_addr(out, 6, group);
+		tcpdump_base_addr(out, SONDE_IPV6, group);
 		buf_printf(out, " %s", mode < ARRAY_SIZE(modes) ? modes[mode] : "?");
 		add_sources(pr, &c, sources);
 		cur_skip(&c, aux * 4u);
@@ -323,7 +323,7 @@ static void add_unreachable6(struct tcpdump_print *pr, uint8_t code, struct curs
 	if (!daddr)
 		return;
 	buf_add_str(out, code < 4 ? " " : ", ");
-	tcpdump_base_addr(out, 6, daddr);
+	tcpdump_base_addr(out, SONDE_IPV6, daddr);
 	if (code == 4 && cur_ok(&c) && (proto == 6 || proto == 17)) {
 		buf_printf(out, " %s port ", proto == 6 ? "tcp" : "udp");
 		tcpdump_base_port(pr, port, proto == 6);

@@ -24,7 +24,7 @@ static void add_group(struct buf *out, struct cursor *c)
 	uint8_t addr[4];
 
 	if (cur_copy(c, addr, sizeof(addr)))
-		tcpdump_base_addr(out, 4, addr);
+		tcpdump_base_addr(out, SONDE_IPV4, addr);
 }
 
 static void add_length(struct buf *out, uint32_t len)

@@ -98,11 +98,11 @@ static void print_payload(struct tcpdump_print *pr, const struct tcpdump_ip *ip,
 	}
 	if (ip->proto == PROTO_TCP || ip->proto == PROTO_UDP)
 		tcpdump_base_cut(pr->out, ip->proto == PROTO_TCP ? "tcp" : "udp");
-	else if (ip->proto == PROTO_ICMP && ip->family == 4)
+	else if (ip->proto == PROTO_ICMP && ip->family == SONDE_IPV4)
 		tcpdump_icmp_print(pr, c, len);
-	else if (ip->proto == PROTO_ICMP6 && ip->family == 6)
+	else if (ip->proto == PROTO_ICMP6 && ip->family == SONDE_IPV6)
 		tcpdump_icmp_print6(pr, ip, c, len);
-	else if (ip->proto == PROTO_IGMP && ip->family == 4)
+	else if (ip->proto == PROTO_IGMP && ip->family == SONDE_IPV4)
 		tcpdump_igmp_print(pr, c, len);
 	else if (ip->proto == 4 || ip->proto == 41)
 		pr->embedded(pr, c, len);
@@ -181,7 +181,7 @@ static void add_header4(struct tcpdump_print *pr, const struct header4 *h, uint8
 
 void tcpdump_ip_print4(struct tcpdump_print *pr, struct cursor c, uint32_t len)
 {
-	struct tcpdump_ip ip = { .family = 4 };
+	struct tcpdump_ip ip = { .family = SONDE_IPV4 };
 	struct header4 h = { .start = c.pos };
 	struct buf *out = pr->out;
 	const bool any = cur_left(&c) > 0;
@@ -297,7 +297,7 @@ static bool print_extensions(struct tcpdump_print *pr, struct cursor *c, struct 
 
 void tcpdump_ip_print6(struct tcpdump_print *pr, struct cursor c, uint32_t len)
 {
-	struct tcpdump_ip ip = { .family = 6 };
+	struct tcpdump_ip ip = { .family = SONDE_IPV6 };
 	struct buf *out = pr->out;
 	const bool any = cur_left(&c) > 0;
 	uint32_t head = cur_u32be(&c);

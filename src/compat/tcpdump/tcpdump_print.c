@@ -86,17 +86,17 @@ static void print_arp(struct tcpdump_print *pr, struct cursor c, uint32_t len)
 		buf_add_str(out, "Ethernet (len 6), IPv4 (len 4), ");
 	if (op == 1) {
 		buf_add_str(out, "Request who-has ");
-		tcpdump_base_addr(out, 4, dip);
+		tcpdump_base_addr(out, SONDE_IPV4, dip);
 		if (!is_zero(dmac)) {
 			buf_add_str(out, " (");
 			tcpdump_base_station(pr, dmac);
 			buf_add_char(out, ')');
 		}
 		buf_add_str(out, " tell ");
-		tcpdump_base_addr(out, 4, sip);
+		tcpdump_base_addr(out, SONDE_IPV4, sip);
 	} else {
 		buf_add_str(out, "Reply ");
-		tcpdump_base_addr(out, 4, sip);
+		tcpdump_base_addr(out, SONDE_IPV4, sip);
 		buf_add_str(out, " is-at ");
 		tcpdump_base_station(pr, smac);
 	}

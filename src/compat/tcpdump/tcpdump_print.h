@@ -14,6 +14,7 @@
 
 #include "base/cursor.h"
 #include "base/map.h"
+#include "sonde/owner_wire.h"
 
 struct buf;
 
@@ -74,7 +75,7 @@ struct tcpdump_print {
 
 /* Parts of an IP header that the layers above need. */
 struct tcpdump_ip {
-	uint8_t family, proto; /* 4 or 6 */
+	uint8_t family, proto; /* SONDE_IPV4, SONDE_IPV6 */
 	bool fragment;	       /* a part only: no checksum can be verified */
 	uint8_t saddr[16], daddr[16];
 };

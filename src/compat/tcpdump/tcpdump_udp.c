@@ -15,7 +15,8 @@ static void add_checksum(struct tcpdump_print *pr, const struct tcpdump_ip *ip, 
 {
 	uint16_t sum;
 
-	if (pr->o->verbose < (ip->family == 4 ? 2u : 1u) || pr->o->unchecked || ip->fragment || cur_left(&all) < len)
+	if (pr->o->verbose < (ip->family == SONDE_IPV4 ? 2u : 1u) || pr->o->unchecked || ip->fragment ||
+	    cur_left(&all) < len)
 		return;
 	if (!is) {
 		buf_add_str(pr->out, "[no cksum] ");

@@ -595,13 +595,6 @@ struct buf *scap_state_scratch(const struct scap_state *st)
 	return b;
 }
 
-void scap_state_stats(const struct scap_state *st, struct scap_state_stats *ret)
-{
-	*ret = (struct scap_state_stats){
-		.threads = st->threads.len, .fds = st->n_fds, .invented = st->invented, .refused = st->refused,
-	};
-}
-
 /* By number in files. The newest have no letter of old: sysdig's later versions gave them these. */
 static const struct { char letter; const char *name;
 } fd_kinds[] = {

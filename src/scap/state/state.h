@@ -89,11 +89,4 @@ int scap_state_announce_container(const struct scap_state *st, const struct scap
 				  int (*fn)(void *ctx, const struct params_out *ev), void *ctx);
 #define SCAP_WORD_STATE_ONLY 1u	/* of libscap's event flags: for the state, not shown */
 
-struct scap_state_stats {
-	uint64_t threads, fds;
-	uint64_t invented;	/* threads without a row or clone event */
-	uint64_t refused;	/* not kept: the memory budget was used up */
-};
-void scap_state_stats(const struct scap_state *st, struct scap_state_stats *ret);
-
 #endif

@@ -2,12 +2,12 @@
 /*
  * Containers: the id from the paths of cgroups, and what container events say in JSON.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/str.h"
 #include "container/container.h"
-#include "container/container_file.h"
+#include "container/container_json.h"
 #include "scap/state/state.h"
 #include "scap/state/state_tables.h"
 
@@ -42,166 +42,96 @@ struct scap_str *state_container_of_cgroups(struct scap_state *st, const char *c
 							 : NULL;
 }
 
-/* ---- a look into the event's JSON: the strings of its one object, whatever stands around them ---- */
+/* ---- {"container":{...}} ---- */
 
-/* One JSON string at the cursor, escapes resolved as far as a name needs it. False when it is none. */
-static bool read_string(struct cursor *c, struct buf *out)
+#define MEMBER(name) "\x1f" "container\x1f" name
+#define MOUNT(name) MEMBER("Mounts\x1f" name)
+
+enum mount_part { MOUNT_SOURCE, MOUNT_DEST, MOUNT_MODE, MOUNT_RDWR, MOUNT_PROPAGATION, MOUNT_PART__MAX };
+
+struct reading {
+	struct scap_state *st;
+	struct scap_container *ct;
+	struct buf part[MOUNT_PART__MAX];	/* of the mount at hand */
+	struct buf mounts;			/* as sysdig writes them */
+};
+
+static void take_mount_part(struct reading *r, const char *path, const struct buf *text)
 {
-	buf_reset(out);
-	if (cur_u8(c) != '"')
-		return false;
-	for (;;) {
-		uint8_t ch = cur_u8(c);
+	static const char *const paths[MOUNT_PART__MAX] = {
+		[MOUNT_SOURCE] = MOUNT("Source"), [MOUNT_DEST] = MOUNT("Destination"), [MOUNT_MODE] = MOUNT("Mode"),
+		[MOUNT_RDWR] = MOUNT("RW"), [MOUNT_PROPAGATION] = MOUNT("Propagation"),
+	};
 
-		if (!cur_ok(c))
-			return false;
-		if (ch == '"')
-			return true;
-		if (ch == '\\') {
-			ch = cur_u8(c);
-			if (ch == 'u') {
-				cur_skip(c, 4);
-				ch = '?';
-			}
-		}
-		buf_add_char(out, (char)ch);
+	for (size_t i = 0; i < MOUNT_PART__MAX; i++) {
+		if (strcmp(path, paths[i]) != 0)
+			continue;
+		buf_reset(&r->part[i]);
+		buf_add(&r->part[i], text->data, text->len);
 	}
 }
 
-static void skip_blanks(struct cursor *c)
+static void on_text(void *ctx, const char *path, const struct buf *text)
 {
-	while (cur_left(c) && strchr(" \t\r\n:", cur_peek(c, 0)))
-		cur_skip(c, 1);
-}
-
-static bool is_word(const struct buf *b, const char *word)
-{
-	return b->len == strlen(word) && !memcmp(b->data, word, b->len);
-}
-
-static void take_member(struct scap_state *st, struct scap_container *ct, const struct buf *key,
-			const struct buf *val)
-{
-	struct { const char *word; struct scap_str **slot; } const strings[] = {
-		{ "id", &ct->id }, { "name", &ct->name }, { "image", &ct->image }, { "imageid", &ct->image_id },
-		{ "imagerepo", &ct->repo }, { "imagetag", &ct->tag }, { "imagedigest", &ct->digest },
+	struct reading *r = ctx;
+	struct scap_container *ct = r->ct;
+	struct { const char *path; struct scap_str **slot; } const strings[] = {
+		{ MEMBER("id"), &ct->id }, { MEMBER("name"), &ct->name }, { MEMBER("image"), &ct->image },
+		{ MEMBER("imageid"), &ct->image_id }, { MEMBER("imagerepo"), &ct->repo },
+		{ MEMBER("imagetag"), &ct->tag }, { MEMBER("imagedigest"), &ct->digest },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(strings); i++)
-		if (is_word(key, strings[i].word) && !*strings[i].slot)
-			*strings[i].slot = state_str_new(st, val->data ? val->data : "", val->len);
+		if (!strcmp(path, strings[i].path) && !*strings[i].slot)
+			*strings[i].slot = state_str_new(r->st, text->data, text->len);
+	take_mount_part(r, path, text);
 }
 
-/* Unquoted values: numbers and booleans. */
-static void take_bare(struct scap_state *st, struct scap_container *ct, const struct buf *key, struct cursor c)
+static void on_bare(void *ctx, const char *path, const struct buf *text)
 {
 	/* By libscap's number. */
 	static const char *const types[] = {
 		"docker", "lxc", "libvirt-lxc", "mesos", "rkt", "custom", "cri", "containerd", "cri-o", "bpm",
 		"static", "podman",
 	};
-	unsigned n = 0;
+	struct reading *r = ctx;
+	uint32_t n;
 
-	if (is_word(key, "privileged"))
-		ct->privileged = cur_peek(&c, 0) == 't' ? 2 : 1;
-	if (!is_word(key, "type") || ct->type || cur_peek(&c, 0) < '0' || cur_peek(&c, 0) > '9')
+	if (!strcmp(path, MEMBER("privileged")))
+		r->ct->privileged = text->data[0] == 't' ? 2 : 1;
+	if (!strcmp(path, MEMBER("type")) && !r->ct->type && str_to_u32(text->data, 10, &n) == 0 &&
+	    n < ARRAY_SIZE(types))
+		r->ct->type = state_str_new(r->st, types[n], strlen(types[n]));
+	take_mount_part(r, path, text);
+}
+
+static void on_end(void *ctx, const char *path)
+{
+	struct reading *r = ctx;
+
+	if (strcmp(path, MEMBER("Mounts")) != 0)
 		return;
-	while (cur_peek(&c, 0) >= '0' && cur_peek(&c, 0) <= '9' && n < 1000)
-		n = n * 10 + (cur_u8(&c) - '0');
-	if (n < ARRAY_SIZE(types))
-		ct->type = state_str_new(st, types[n], strlen(types[n]));
-}
-
-/* ---- mounts: {"container":{"Mounts":[{...}, ...]}} ---- */
-
-enum mount_part { MOUNT_SOURCE, MOUNT_DEST, MOUNT_MODE, MOUNT_RDWR, MOUNT_PROPAGATION, MOUNT_PART__MAX };
-
-#define MOUNT_DEPTH 4	/* brackets around a mount's members */
-
-struct mounts {
-	struct buf part[MOUNT_PART__MAX];	/* of the mount at hand */
-	struct buf all;				/* as sysdig writes them */
-	bool inside;				/* the last member of the container is them */
-};
-
-static void mounts_fini(struct mounts *m)
-{
-	for (size_t i = 0; i < MOUNT_PART__MAX; i++)
-		buf_fini(&m->part[i]);
-	buf_fini(&m->all);
-}
-
-static void mount_member(struct mounts *m, const struct buf *key, const char *val, size_t len)
-{
-	static const char *const words[MOUNT_PART__MAX] = {
-		[MOUNT_SOURCE] = "Source", [MOUNT_DEST] = "Destination", [MOUNT_MODE] = "Mode", [MOUNT_RDWR] = "RW",
-		[MOUNT_PROPAGATION] = "Propagation",
-	};
-
-	for (size_t i = 0; i < MOUNT_PART__MAX; i++) {
-		if (!is_word(key, words[i]))
-			continue;
-		buf_reset(&m->part[i]);
-		buf_add(&m->part[i], val, len);
-	}
-}
-
-static void mount_ends(struct mounts *m)
-{
-	if (m->all.len)
-		buf_add_char(&m->all, ',');
+	if (r->mounts.len)
+		buf_add_char(&r->mounts, ',');
 	for (size_t i = 0; i < MOUNT_PART__MAX; i++) {
 		if (i)
-			buf_add_char(&m->all, ':');
-		buf_add(&m->all, m->part[i].data, m->part[i].len);
-		buf_reset(&m->part[i]);
+			buf_add_char(&r->mounts, ':');
+		buf_add(&r->mounts, r->part[i].data, r->part[i].len);
+		buf_reset(&r->part[i]);
 	}
 }
 
-static void bare_member(struct scap_state *st, struct scap_container *ct, struct mounts *m, int depth,
-			const struct buf *key, struct cursor c)
+/* A broken text gives what stands before the fault. */
+static void read_json(struct scap_state *st, const char *json, size_t len, struct scap_container *ct)
 {
-	if (depth == 2)
-		take_bare(st, ct, key, c);
-	else if (depth == MOUNT_DEPTH && m->inside && cur_peek(&c, 0) == 't')
-		mount_member(m, key, "true", strlen("true"));
-	else if (depth == MOUNT_DEPTH && m->inside)
-		mount_member(m, key, "false", strlen("false"));
-}
+	static const struct container_json_ops ops = { .text = on_text, .bare = on_bare, .end = on_end };
+	struct reading r = { .st = st, .ct = ct };
 
-/* Members of {"container":{...}} and of its mounts: what is deeper otherwise belongs to labels and the like. */
-static void read_json(struct scap_state *st, struct cursor c, struct scap_container *ct)
-{
-	struct buf key = { 0 }, val = { 0 };
-	struct mounts m = { 0 };
-	int depth = 0;
-
-	while (cur_left(&c)) {
-		uint8_t ch = cur_peek(&c, 0);
-
-		if (ch != '"') {
-			if (ch == '}' && depth == MOUNT_DEPTH && m.inside)
-				mount_ends(&m);
-			depth += (ch == '{' || ch == '[') - (ch == '}' || ch == ']');
-			cur_skip(&c, 1);
-			continue;
-		}
-		if (!read_string(&c, &key))
-			break;
-		skip_blanks(&c);
-		if (depth == 2)
-			m.inside = is_word(&key, "Mounts");
-		if (cur_peek(&c, 0) != '"')
-			bare_member(st, ct, &m, depth, &key, c);
-		else if (depth == 2 && read_string(&c, &val))
-			take_member(st, ct, &key, &val);
-		else if (depth == MOUNT_DEPTH && m.inside && read_string(&c, &val))
-			mount_member(&m, &key, val.data, val.len);
-	}
-	ct->mounts = m.all.len ? state_str_new(st, m.all.data, m.all.len) : NULL;
-	mounts_fini(&m);
-	buf_fini(&key);
-	buf_fini(&val);
+	container_json_walk(json, len, &ops, &r);
+	ct->mounts = r.mounts.len ? state_str_new(st, r.mounts.data, r.mounts.len) : NULL;
+	for (size_t i = 0; i < MOUNT_PART__MAX; i++)
+		buf_fini(&r.part[i]);
+	buf_fini(&r.mounts);
 }
 
 void state_container_free(struct scap_state *st, struct scap_container *ct)
@@ -226,7 +156,7 @@ void state_container_fold(struct scap_state *st, const struct params *p)
 
 	if (!json)
 		return;
-	read_json(st, cur_init(json, len), &ct);
+	read_json(st, json, len, &ct);
 	ct.json = ct.id ? state_str_new(st, json, len) : NULL;
 	old = ct.id ? (struct scap_container *)scap_state_container(st, ct.id) : NULL;
 	if (old) {

@@ -63,7 +63,10 @@ static int make_section(const struct scap_state *st, struct scap_thread *t)
 
 static uint8_t protocol_of(const struct scap_fd *fd)
 {
-	static const uint8_t numbers[] = { 0, 0, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMP, IPPROTO_RAW };
+	static const uint8_t numbers[] = {
+		[SCAP_L4_TCP] = IPPROTO_TCP, [SCAP_L4_UDP] = IPPROTO_UDP, [SCAP_L4_ICMP] = IPPROTO_ICMP,
+		[SCAP_L4_RAW] = IPPROTO_RAW,
+	};
 
 	return fd->l4 < ARRAY_SIZE(numbers) ? numbers[fd->l4] : 0;
 }

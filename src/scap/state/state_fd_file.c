@@ -24,7 +24,7 @@ static uint8_t type_of(const struct sec_file *f)
 	};
 
 	if (f->kind == FILE_KIND_INET)
-		return f->conn.saddr.family == 4 ? FD_IPV4 : FD_IPV6;
+		return f->conn.saddr.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 	return f->kind < ARRAY_SIZE(types) && types[f->kind] ? types[f->kind] : FD_UNSUPPORTED;
 }
 
@@ -78,7 +78,8 @@ static uint32_t encoded(uint32_t dev)
 static uint8_t l4_of(const struct conn *c)
 {
 	static const uint8_t numbers[UINT8_MAX + 1] = {
-		[IPPROTO_TCP] = 2, [IPPROTO_UDP] = 3, [IPPROTO_ICMP] = 4, [IPPROTO_RAW] = 5,
+		[IPPROTO_TCP] = SCAP_L4_TCP, [IPPROTO_UDP] = SCAP_L4_UDP, [IPPROTO_ICMP] = SCAP_L4_ICMP,
+		[IPPROTO_RAW] = SCAP_L4_RAW,
 	};
 
 	return numbers[c->proto];

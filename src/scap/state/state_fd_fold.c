@@ -15,20 +15,17 @@ static void row_socket(struct scap_state *st, struct scap_fd *fd, const struct p
 	struct cursor addr = params_cursor(p, 6);
 	bool changed, is_new;
 	uint64_t l4 = 0;
-	const uint8_t *ip;
 
 	params_u64(p, 7, &l4);
 	fd->l4 = (uint8_t)l4;
 	if (fd->type == FD_IPV4 || fd->type == FD_IPV6) {
-		state_net_fd_set_tuple(st, fd, params_cursor(p, 5), &changed);
-		fd->flags |= fd->l4 == 2 ? SCAP_FD_CONNECTED : 0;
+		state_net_fd_set_tuple(fd, params_cursor(p, 5), &changed);
+		fd->flags |= fd->l4 == SCAP_L4_TCP ? SCAP_FD_CONNECTED : 0;
 		state_net_fd_infer_address(st, fd);
 	} else {
 		cur_skip(&addr, 1);
-		ip = cur_bytes(&addr, fd->type == FD_IPV4_SERVER ? 4 : 16);
-		fd->dport = cur_u16(&addr);
-		if (cur_ok(&addr))
-			fd->dip = fd->type == FD_IPV4_SERVER ? state_net_ip4_of(ip) : state_net_ip6_of(ip);
+		state_net_read_end(&addr, fd->type == FD_IPV4_SERVER ? SCAP_AF_INET : SCAP_AF_INET6, &fd->dip,
+				   &fd->dport);
 		map_add(&st->server_ports, &fd->dport, &is_new);
 	}
 	state_net_fd_name_socket(st, fd);

@@ -12,7 +12,6 @@ void state_fd_table_fd_unref(struct scap_state *st, struct scap_fd *fd)
 		return;
 	state_str_unref(st, fd->name);
 	st->bytes -= sizeof(*fd);
-	st->n_fds--;
 	free(fd);
 }
 
@@ -20,15 +19,10 @@ struct scap_fd *state_fd_table_fd_new(struct scap_state *st, uint8_t type)
 {
 	struct scap_fd *fd;
 
-	if (st->bytes + sizeof(*fd) > STATE_BYTES_MAX) {
-		st->refused++;
-		return NULL;
-	}
-	fd = calloc(1, sizeof(*fd));
+	fd = st->bytes + sizeof(*fd) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*fd));
 	if (!fd)
 		return NULL;
 	st->bytes += sizeof(*fd);
-	st->n_fds++;
 	fd->refs = 1;
 	fd->serial = ++st->n_serials;
 	fd->type = type;

@@ -3,48 +3,28 @@
  * Sockets: addresses, roles and names. A descriptor's tuple goes from the client to the server; which end is which
  * is known from connect and accept, and guessed as sysdig does for datagrams.
  */
-#include <arpa/inet.h>
-
 #include "base/macros.h"
 #include "scap/block.h"
 #include "scap/state/state_tables.h"
 
-#define L4_TCP 2
-#define L4_UDP 3
-#define L4_ICMP 4
-#define L4_RAW 5
-
-bool state_net_ip_is_mapped(const uint8_t *ip6)
+bool state_net_read_end(struct cursor *c, uint8_t family, struct ipaddr *ret, uint16_t *ret_port)
 {
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *addr = cur_bytes(c, family == SCAP_AF_INET ? 4 : 16);
+	const uint16_t port = cur_u16(c);
 
-	return !memcmp(ip6, prefix, sizeof(prefix));
-}
-
-struct ipaddr state_net_ip4_of(const uint8_t *p)
-{
-	struct ipaddr ip = { .family = 4 };
-
-	memcpy(ip.addr, p, 4);
-	return ip;
-}
-
-struct ipaddr state_net_ip6_of(const uint8_t *p)
-{
-	struct ipaddr ip = { .family = 6 };
-
-	memcpy(ip.addr, p, 16);
-	return ip;
+	if (!cur_ok(c))
+		return false;
+	ipaddr_set(ret, family == SCAP_AF_INET ? SONDE_IPV4 : SONDE_IPV6, addr);
+	*ret_port = port;
+	return true;
 }
 
 static void add_ip(struct buf *b, const struct ipaddr *ip)
 {
-	char text[INET6_ADDRSTRLEN];
-
 	if (!ip->family)
 		buf_add_str(b, "0.0.0.0");
 	else
-		buf_add_str(b, inet_ntop(ip->family == 4 ? AF_INET : AF_INET6, ip->addr, text, sizeof(text)));
+		ipaddr_text(ip, b);
 }
 
 static bool is_server_type(const struct scap_fd *fd)
@@ -55,12 +35,12 @@ static bool is_server_type(const struct scap_fd *fd)
 void state_net_fd_name_socket(struct scap_state *st, struct scap_fd *fd)
 {
 	struct buf b = { 0 };
-	bool ports = fd->l4 == L4_TCP || fd->l4 == L4_UDP;
+	bool ports = fd->l4 == SCAP_L4_TCP || fd->l4 == SCAP_L4_UDP;
 
 	if (is_server_type(fd)) {
 		add_ip(&b, &fd->dip);
 		buf_printf(&b, ":%u", fd->dport);
-	} else if (!ports && fd->l4 != L4_ICMP && fd->l4 != L4_RAW && !(fd->flags & SCAP_FD_FROM_ROW)) {
+	} else if (!ports && fd->l4 != SCAP_L4_ICMP && fd->l4 != SCAP_L4_RAW && !(fd->flags & SCAP_FD_FROM_ROW)) {
 		buf_add_str(&b, "<unknown>");
 	} else {
 		add_ip(&b, &fd->sip);
@@ -86,33 +66,26 @@ void state_net_fd_swap_ends(struct scap_fd *fd)
 	fd->dport = port;
 }
 
-bool state_net_fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed)
+bool state_net_fd_set_tuple(struct scap_fd *fd, struct cursor c, bool *ret_changed)
 {
-	struct ipaddr sip = fd->sip, dip = fd->dip;
-	uint16_t sport = fd->sport, dport = fd->dport;
+	struct ipaddr sip, dip, sip4, dip4;
+	uint16_t sport, dport;
 	uint8_t family = cur_u8(&c);
-	size_t len = family == SCAP_AF_INET ? 4 : 16;
-	const uint8_t *s, *d;
 
-	(void)st;
-	if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
+	if ((family != SCAP_AF_INET && family != SCAP_AF_INET6) || !state_net_read_end(&c, family, &sip, &sport) ||
+	    !state_net_read_end(&c, family, &dip, &dport))
 		return false;
-	s = cur_bytes(&c, len);
-	sport = cur_u16(&c);
-	d = cur_bytes(&c, len);
-	dport = cur_u16(&c);
-	if (!cur_ok(&c))
-		return false;
-	if (len == 16 && state_net_ip_is_mapped(s) && state_net_ip_is_mapped(d)) {
-		s += 12;
-		d += 12;
-		len = 4;
+	sip4 = sip;
+	dip4 = dip;
+	ipaddr_unmap(&sip4);
+	ipaddr_unmap(&dip4);
+	if (sip4.family == dip4.family) {
+		sip = sip4;
+		dip = dip4;
 	}
-	sip = len == 4 ? state_net_ip4_of(s) : state_net_ip6_of(s);
-	dip = len == 4 ? state_net_ip4_of(d) : state_net_ip6_of(d);
 	*ret_changed = !ipaddr_equal(&sip, &fd->sip) || !ipaddr_equal(&dip, &fd->dip) || sport != fd->sport ||
 		       dport != fd->dport;
-	fd->type = len == 4 ? FD_IPV4 : FD_IPV6;
+	fd->type = sip.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 	fd->sip = sip;
 	fd->dip = dip;
 	fd->sport = sport;
@@ -125,7 +98,7 @@ static bool is_zero4(const struct ipaddr *ip)
 	uint32_t v;
 
 	memcpy(&v, ip->addr, sizeof(v));
-	return ip->family != 6 && !v;
+	return ip->family != SONDE_IPV6 && !v;
 }
 
 /*
@@ -160,8 +133,7 @@ void state_net_fd_infer_address(const struct scap_state *st, struct scap_fd *fd)
 	found = own_address(st, known);
 	if (found == known && fd->sport == fd->dport)
 		return;
-	*own = (struct ipaddr){ .family = 4 };
-	memcpy(own->addr, &found, sizeof(found));
+	ipaddr_set(own, SONDE_IPV4, (const uint8_t *)&found);
 }
 
 static uint8_t l4_of(int64_t type, int64_t protocol)
@@ -169,11 +141,11 @@ static uint8_t l4_of(int64_t type, int64_t protocol)
 	bool raw = (type & 0xff) == 3;	/* SOCK_RAW; flags stand above */
 
 	switch (protocol) {
-	case 6: return raw ? L4_RAW : L4_TCP;
-	case 17: return raw ? L4_RAW : L4_UDP;
-	case 0: return (type & 0xff) == 1 ? L4_TCP : (type & 0xff) == 2 ? L4_UDP : 0;
-	case 1: return raw ? L4_RAW : L4_ICMP;
-	case 255: return L4_RAW;
+	case 6: return raw ? SCAP_L4_RAW : SCAP_L4_TCP;
+	case 17: return raw ? SCAP_L4_RAW : SCAP_L4_UDP;
+	case 0: return (type & 0xff) == 1 ? SCAP_L4_TCP : (type & 0xff) == 2 ? SCAP_L4_UDP : 0;
+	case 1: return raw ? SCAP_L4_RAW : SCAP_L4_ICMP;
+	case 255: return SCAP_L4_RAW;
 	default: return 0;
 	}
 }
@@ -260,7 +232,6 @@ void state_net_fold_bind(struct fold *f)
 	struct scap_fd *fd = f->res >= 0 ? own(f) : NULL;
 	uint8_t family = cur_u8(&c);
 	struct ipaddr ip;
-	const uint8_t *p;
 	uint16_t port;
 
 	if (!fd || !cur_ok(&c))
@@ -269,19 +240,13 @@ void state_net_fold_bind(struct fold *f)
 		name_text(f, fd, c);
 		return;
 	}
-	if (family != SCAP_AF_INET && family != SCAP_AF_INET6)
+	if ((family != SCAP_AF_INET && family != SCAP_AF_INET6) || !state_net_read_end(&c, family, &ip, &port))
 		return;
-	p = cur_bytes(&c, family == SCAP_AF_INET ? 4 : 16);
-	port = cur_u16(&c);
-	if (!cur_ok(&c))
-		return;
-	ip = family == SCAP_AF_INET ? state_net_ip4_of(p) : state_net_ip6_of(p);
 	name_address(f, fd, &ip, port);
 	if (!port)
 		return;
-	if (ip.family == 6 && state_net_ip_is_mapped(p))
-		ip = state_net_ip4_of(p + 12);
-	fd->type = ip.family == 4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
+	ipaddr_unmap(&ip);
+	fd->type = ip.family == SONDE_IPV4 ? FD_IPV4_SERVER : FD_IPV6_SERVER;
 	fd->dip = ip;
 	fd->dport = port;
 	fd->role = SCAP_ROLE_SERVER;
@@ -303,29 +268,19 @@ static void set_unix(struct scap_fd *fd, struct cursor c)
 /* The address, where only the enter event has it: the call may fail slowly. */
 void state_net_fold_connect_enter(struct fold *f)
 {
-	struct cursor c = params_cursor(f->p, 1), rest;
+	struct cursor c = params_cursor(f->p, 1);
 	struct scap_fd *fd = f->p->n > 1 && cur_left(&c) ? own(f) : NULL;
 	uint8_t family = cur_u8(&c);
-	const uint8_t *p;
-	uint16_t port;
 
 	if (!fd)
 		return;
-	rest = c;
-	if (family != SCAP_AF_INET && family != SCAP_AF_INET6) {
-		if (family == SCAP_AF_UNIX)
-			name_text(f, fd, rest);
+	if (family == SCAP_AF_UNIX)
+		name_text(f, fd, c);
+	if ((family != SCAP_AF_INET && family != SCAP_AF_INET6) ||
+	    !state_net_read_end(&c, family, &fd->dip, &fd->dport))
 		return;
-	}
-	p = cur_bytes(&c, family == SCAP_AF_INET ? 4 : 16);
-	port = cur_u16(&c);
-	if (!cur_ok(&c))
-		return;
-	fd->dip = family == SCAP_AF_INET      ? state_net_ip4_of(p)
-		  : state_net_ip_is_mapped(p) ? state_net_ip4_of(p + 12)
-					      : state_net_ip6_of(p);
-	fd->type = fd->dip.family == 4 ? FD_IPV4 : FD_IPV6;
-	fd->dport = port;
+	ipaddr_unmap(&fd->dip);
+	fd->type = fd->dip.family == SONDE_IPV4 ? FD_IPV4 : FD_IPV6;
 }
 
 /* Both pointers and the path of a unix socket's tuple, as readers print them. */
@@ -364,8 +319,8 @@ void state_net_fold_connect(struct fold *f)
 	fd->flags |= SCAP_FD_CONNECTED;
 	if (!cur_left(&c))
 		return;
-	if (state_net_fd_set_tuple(f->st, fd, c, &changed)) {
-		if (changed && fd->role == SCAP_ROLE_SERVER && fd->l4 == L4_UDP)
+	if (state_net_fd_set_tuple(fd, c, &changed)) {
+		if (changed && fd->role == SCAP_ROLE_SERVER && fd->l4 == SCAP_L4_UDP)
 			state_net_fd_swap_ends(fd);
 		state_net_fd_name_socket(f->st, fd);
 	} else if (cur_peek(&c, 0) == SCAP_AF_UNIX) {
@@ -397,8 +352,8 @@ void state_net_fold_accept(struct fold *f)
 	if (family == SCAP_AF_UNIX) {
 		set_unix(fd, c);
 		name_unix_tuple(f, fd, c);
-	} else if (state_net_fd_set_tuple(f->st, fd, c, &changed)) {
-		fd->l4 = L4_TCP;
+	} else if (state_net_fd_set_tuple(fd, c, &changed)) {
+		fd->l4 = SCAP_L4_TCP;
 		state_net_fd_name_socket(f->st, fd);
 	}
 	f->fd = fd;
@@ -416,7 +371,7 @@ void state_net_fold_sendto_enter(struct fold *f)
 
 static bool io_fits(const struct scap_fd *fd)
 {
-	return !fd->name || !fd->name->len || fd->l4 != L4_TCP;
+	return !fd->name || !fd->name->len || fd->l4 != SCAP_L4_TCP;
 }
 
 /* Tuple that comes with the data: of a datagram, or of a connection older than the stream. */
@@ -432,10 +387,10 @@ static void io_tuple(struct fold *f, struct cursor c, bool incoming)
 		name_unix_tuple(f, fd, c);
 		return;
 	}
-	if (!state_net_fd_set_tuple(f->st, fd, c, &changed) || !changed)
+	if (!state_net_fd_set_tuple(fd, c, &changed) || !changed)
 		return;
 	if (!fd->l4)
-		fd->l4 = L4_UDP;
+		fd->l4 = SCAP_L4_UDP;
 	state_net_fd_infer_address(f->st, fd);
 	/* Whoever hears first serves, as readers of libscap guess it. */
 	if (fd->role == SCAP_ROLE_NONE)

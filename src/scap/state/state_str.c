@@ -14,11 +14,7 @@ struct scap_str *state_str_new(struct scap_state *st, const char *s, size_t len)
 	if (!s)
 		return NULL;
 	len = MIN(len, (size_t)NAME_BYTES_MAX);
-	if (st->bytes + sizeof(*n) + len > STATE_BYTES_MAX) {
-		st->refused++;
-		return NULL;
-	}
-	n = malloc(sizeof(*n) + len + 1);
+	n = st->bytes + sizeof(*n) + len > STATE_BYTES_MAX ? NULL : malloc(sizeof(*n) + len + 1);
 	if (!n)
 		return NULL;
 	*n = (struct scap_str){ .refs = 1, .len = (uint32_t)len };

@@ -46,7 +46,7 @@ struct scap_state {
 	VEC(struct scap_container) containers;
 	const struct scap_str *last_container; /* borrowed */
 	uint64_t bytes;			       /* of what is owned, roughly */
-	uint64_t n_fds, n_serials, invented, refused;
+	uint64_t n_serials;
 	uint64_t num, last_ns, first_ns;
 	uint64_t now_ns;	       /* of the event or row at hand; 0 = a row without a time */
 	int64_t gone_tid;	       /* exited with the event before; -1 = none */
@@ -151,12 +151,11 @@ void state_fd_file_follow(struct scap_state *st, struct scap_thread *t, const st
 
 void state_net_fd_name_socket(struct scap_state *st, struct scap_fd *fd);
 void state_net_fd_swap_ends(struct scap_fd *fd);
+/* An address of SCAP_AF_INET or SCAP_AF_INET6 and its port. False, and no results, where the data ends. */
+bool state_net_read_end(struct cursor *c, uint8_t family, struct ipaddr *ret, uint16_t *ret_port);
 /* From a tuple; false when it is none. *ret_changed: addresses or ports are others than before. */
-bool state_net_fd_set_tuple(struct scap_state *st, struct scap_fd *fd, struct cursor c, bool *ret_changed);
+bool state_net_fd_set_tuple(struct scap_fd *fd, struct cursor c, bool *ret_changed);
 void state_net_fd_infer_address(const struct scap_state *st, struct scap_fd *fd);
-bool state_net_ip_is_mapped(const uint8_t *ip6);
-struct ipaddr state_net_ip4_of(const uint8_t *p);
-struct ipaddr state_net_ip6_of(const uint8_t *p);
 
 /* ---- parsers, by event type ---- */
 

@@ -2,7 +2,6 @@
 /*
  * The table of threads.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/macros.h"
@@ -58,11 +57,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 	bool is_new;
 
 	state_thread_remove(st, tid);
-	if (st->bytes + sizeof(*t) > STATE_BYTES_MAX) {
-		st->refused++;
-		return NULL;
-	}
-	t = calloc(1, sizeof(*t));
+	t = st->bytes + sizeof(*t) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*t));
 	slot = t ? map_add(&st->threads, &tid, &is_new) : NULL;
 	if (!slot) {
 		free(t);
@@ -88,7 +83,6 @@ struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t t
 	t = state_thread_add(st, tid);
 	if (!t)
 		return NULL;
-	st->invented++;
 	t->invented = true;
 	t->comm = state_str_new(st, "<NA>", 4);
 	t->exe = state_str_ref(t->comm);
@@ -124,16 +118,27 @@ void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const ch
 	state_str_set(st, &main->cwd, full);
 }
 
+static bool is_str(const struct scap_str *s, const char *text, size_t len)
+{
+	return s && s->len == len && !memcmp(s->data, text, len);
+}
+
+static void set_cgroups(struct scap_state *st, struct scap_thread *t, const char *s, size_t len)
+{
+	if (is_str(t->cgroups, s, len))
+		return;
+	state_str_set(st, &t->cgroups, state_str_new(st, s, len));
+	state_str_set(st, &t->container, state_container_of_cgroups(st, s, len));
+	state_thread_changed(st, t);
+}
+
 void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i)
 {
 	size_t len;
 	const char *s = params_bytes(p, i, &len);
 
-	if (!s || !len || (t->cgroups && t->cgroups->len == len && !memcmp(t->cgroups->data, s, len)))
-		return;
-	state_str_set(st, &t->cgroups, state_str_new(st, s, len));
-	state_str_set(st, &t->container, state_container_of_cgroups(st, s, len));
-	state_thread_changed(st, t);
+	if (s && len)
+		set_cgroups(st, t, s, len);
 }
 
 static uint32_t row_u32(const struct params *p, unsigned i, uint32_t otherwise)
@@ -245,11 +250,6 @@ static void set_program(struct scap_state *st, struct scap_thread *t, const char
 	state_str_set(st, &t->exe, state_str_new(st, args, blank ? (size_t)(blank - args) : args_len));
 }
 
-static bool is_str(const struct scap_str *s, const char *text, size_t len)
-{
-	return s && s->len == len && !memcmp(s->data, text, len);
-}
-
 /*
  * The engine's arguments are shorter than those of a call, so a known program keeps its own. A later name that a
  * program gives itself is left out, as in libscap's readers: a capture shows the names of the live run.
@@ -272,36 +272,54 @@ static void follow(struct scap_state *st, struct scap_thread *t, const struct st
 void state_thread_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev)
 {
 	struct scap_thread *main = state_thread_main(st, t);
+	const bool named = ev->keys.image && ev->keys.image == main->program;
 	const struct state_task_at *at;
 
-	if (main->tid == ev->tgid && state_task_process(st->engine, ev->tgid, ev->start_ns, ev->ts_ns, &at) == 0)
+	if (!named && main->tid == ev->tgid &&
+	    state_task_process(st->engine, ev->tgid, ev->start_ns, ev->ts_ns, &at) == 0)
 		follow(st, main, at);
 	if (t != main && !t->program && state_task_thread(st->engine, ev->tid, ev->start_ns, ev->ts_ns, &at) == 0)
 		follow(st, t, at);
 }
 
-/*
- * Engines move a process into its container behind the back of rows and events. Where the newer hierarchy says
- * nothing of a container, an older one may: what is known then stays.
- */
+static void add_cgroup(struct buf *out, const char *name, size_t name_len, const char *path)
+{
+	buf_add(out, name, name_len);
+	buf_add_char(out, '=');
+	buf_add(out, path, strlen(path) + 1);
+}
+
+/* Moves @list in the newer hierarchy: all of it without an older one (only the newer has "io"), else "unified". */
+static void move_cgroups(const struct scap_str *list, const char *path, struct buf *out)
+{
+	static const char unified[] = "unified";
+	const bool all = list && memmem(list->data, list->len, "\0io=", 4);
+	const char *at = list ? list->data : NULL, *end = list ? at + list->len : NULL;
+
+	for (; at < end; at += strlen(at) + 1) {
+		const size_t name_len = strcspn(at, "=");
+
+		if (all)
+			add_cgroup(out, at, name_len, path);
+		else if (name_len != strlen(unified) || memcmp(at, unified, name_len) != 0)
+			buf_add(out, at, strlen(at) + 1);
+	}
+	if (!all)
+		add_cgroup(out, unified, strlen(unified), path);
+}
+
+/* Engines move a process into its container, init one into its service, and no call says so. */
 void state_thread_set_cgroup(struct scap_state *st, struct scap_thread *t, uint64_t id, const char *path)
 {
-	char text[PATH_BYTES_MAX];
-	struct scap_str *container;
-	int len;
+	struct buf list = { 0 };
 
 	if (!path)
 		return;	/* its name comes later */
 	t->cgroup_id = id;
-	len = snprintf(text, sizeof(text), "unified=%s", path);
-	if (len < 0 || (size_t)len >= sizeof(text))
-		return;
-	container = state_container_of_cgroups(st, text, (size_t)len + 1);
-	if (!container)
-		return;
-	state_str_set(st, &t->container, container);
-	state_str_set(st, &t->cgroups, state_str_new(st, text, (size_t)len + 1));
-	state_thread_changed(st, t);
+	move_cgroups(t->cgroups, path, &list);
+	if (!buf_error(&list))
+		set_cgroups(st, t, list.data, list.len);
+	buf_fini(&list);
 }
 
 void state_thread_from_section(struct scap_state *st, struct scap_thread *t, const struct event *ev)

@@ -36,7 +36,7 @@ struct scap_fd {
 	uint32_t refs;
 	uint64_t serial;		/* the same in its copies for other processes, in no other descriptor */
 	uint8_t type;			/* FD_* of scap/block.h; 0 = unknown */
-	uint8_t l4;			/* 0 unknown, 1 none, 2 tcp, 3 udp, 4 icmp, 5 raw */
+	uint8_t l4;			/* SCAP_L4_* of scap/block.h */
 	uint8_t role;			/* enum scap_role */
 	uint8_t flags;			/* SCAP_FD_* */
 	uint32_t open_flags, dev;

@@ -178,7 +178,9 @@ static bool is_loopback(const struct ipaddr *ip)
 {
 	static const uint8_t one[16] = { [15] = 1 };
 
-	return ip->family == 4 ? ip->addr[0] == 127 : ip->family == 6 && !memcmp(ip->addr, one, sizeof(one));
+	if (ip->family == SONDE_IPV4)
+		return ip->addr[0] == 127;
+	return ip->family == SONDE_IPV6 && !memcmp(ip->addr, one, sizeof(one));
 }
 
 /* OWN: the host if the owner is a socket of this namespace, else unknown (the packet may be forwarded). */
@@ -293,7 +295,7 @@ static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, u
 	_cleanup_(buf_fini) struct buf text = { 0 };
 
 	*ret = (struct cilium_call_end){
-		.ipv6 = ip->family == 6, .port = port,
+		.ipv6 = ip->family == SONDE_IPV6, .port = port,
 		.identity = local || is_loopback(ip) ? IDENTITY_HOST : ip->family ? IDENTITY_WORLD : 0,
 	};
 	if (ip->family)

@@ -227,7 +227,7 @@ static void set_sock(struct hubble_flow *f, const struct cilium_notify *n)
 	f->sub_type = s->point;
 	f->cookie = s->cookie;
 	f->cgroup_id = s->cgroup_id;
-	ip->family = s->ipv6 ? 6 : 4;
+	ip->family = s->ipv6 ? SONDE_IPV6 : SONDE_IPV4;
 	memcpy(ip->addr, s->dst_ip, s->ipv6 ? 16 : 4);
 	f->conn.proto = s->proto == 1 ? IPPROTO_TCP : s->proto == 2 ? IPPROTO_UDP : 0;
 	*(reverse ? &f->conn.sport : &f->conn.dport) = s->dst_port;

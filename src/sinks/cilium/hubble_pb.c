@@ -103,7 +103,7 @@ static void put_layers(struct hubble_pb *p, const struct hubble_flow *f)
 		return;
 	put_address(p, 1, &f->conn.saddr);
 	put_address(p, 2, &f->conn.daddr);
-	protobuf_uint(&p->part, 3, family == 4 ? 1 : 2);
+	protobuf_uint(&p->part, 3, family == SONDE_IPV4 ? 1 : 2);
 	protobuf_uint(&p->part, 4, f->encrypted);
 	put_address(p, 5, &f->xlated);
 	put_message(&p->flow, FLOW_IP, &p->part);

@@ -103,7 +103,7 @@ static void put_layers(struct json *j, const struct hubble_flow *f)
 	put_address(j, "source", &f->conn.saddr);
 	put_address(j, "source_xlated", &f->xlated);
 	put_address(j, "destination", &f->conn.daddr);
-	put_text(j, "ipVersion", family == 4 ? "IPv4" : "IPv6");
+	put_text(j, "ipVersion", family == SONDE_IPV4 ? "IPv4" : "IPv6");
 	put_true(j, "encrypted", f->encrypted);
 	json_close(j, '}');
 }

@@ -312,7 +312,7 @@ static void add_network(const struct call *c)
 	if (!ip->family)
 		return;
 	add_str(c, "network.transport", pair->proto == IPPROTO_UDP ? "udp" : "tcp");
-	add_str(c, "network.type", ip->family == 6 ? "ipv6" : "ipv4");
+	add_str(c, "network.type", ip->family == SONDE_IPV6 ? "ipv6" : "ipv4");
 	add_ip(c, "network.peer.address", ip);
 	add_number(c, "network.peer.port", c->server ? pair->sport : pair->dport);
 	if (c->server) {

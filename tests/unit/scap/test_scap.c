@@ -19,6 +19,7 @@
 #include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
+#include "event/names.h"
 #include "event/value.h"
 #include "scap/block.h"
 #include "scap/event.h"
@@ -512,6 +513,73 @@ static void live_descriptors_are_those_of_the_kernel(void **state)
 	fold_end(&f);
 }
 
+#define DOCKER_ID "d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0d0"
+
+/* Row of task 10 in cgroups @list, which ends in a NUL like each of its entries. */
+static void cgroup_row(struct fold *f, const char *list, size_t len)
+{
+	params_begin(&f->out, SCAP_ROW_THREAD, -1);
+	params_add_u64(&f->out, 10);
+	params_add_u64(&f->out, 10);
+	for (int i = 2; i < 22; i++)
+		params_add(&f->out, NULL, 0);
+	params_add(&f->out, list, len);
+	take(f, 1000);
+}
+
+/* A live event of task 10 in a cgroup that is called @path. */
+static const struct scap_thread *live_in_cgroup(struct fold *f, const char *path)
+{
+	static uint64_t id = 70;
+	struct names *names = event_names_new();
+	uint32_t len;
+	const void *data;
+
+	assert_int_equal(event_names_set(names, SONDE_NAME_CGROUP, ++id, path, strlen(path)), 0);
+	params_begin(&f->out, SCAP_CLOSE_E, 10);
+	params_add_u64(&f->out, 3);
+	data = params_finish(&f->out, &f->scratch, &len);
+	f->ev = (struct event){
+		.desc = &live_desc, .ts_ns = 2000, .tgid = 10, .tid = 10, .names = names, .keys = { .cgroup_id = id },
+	};
+	event_add_section(&f->ev, SEC_PARAMS, data, len);
+	assert_int_equal(scap_state_event(f->st, &f->ev), 0);
+	event_names_free(names);
+	return scap_state_view(&f->ev)->thread;
+}
+
+#define ASSERT_CGROUPS(t, list) do { \
+		assert_int_equal((t)->cgroups->len, sizeof(list)); \
+		assert_memory_equal((t)->cgroups->data, list, sizeof(list)); \
+	} while (0)
+
+/* A process is moved behind the back of its calls: by init into its service, by an engine into its container. */
+static void live_cgroups_are_those_of_the_kernel(void **state)
+{
+	static const char init[] = "cpuset=/init.scope\0cpu=/init.scope\0io=/init.scope";
+	static const char older[] = "memory=/docker/" DOCKER_ID "\0cpu=/";
+	const struct scap_thread *t;
+	struct fold f;
+
+	(void)state;
+	fold_begin(&f);
+	cgroup_row(&f, init, sizeof(init));
+	ASSERT_CGROUPS(live_in_cgroup(&f, "/init.scope"), init);
+	t = live_in_cgroup(&f, "/web.service");
+	ASSERT_CGROUPS(t, "cpuset=/web.service\0cpu=/web.service\0io=/web.service");
+	assert_null(t->container);
+	t = live_in_cgroup(&f, "/docker-" DOCKER_ID ".scope");
+	assert_string_equal(t->container->data, "d0d0d0d0d0d0");
+	assert_null(live_in_cgroup(&f, "/init.scope")->container);
+	/* beside an older hierarchy that has the container */
+	cgroup_row(&f, older, sizeof(older));
+	t = live_in_cgroup(&f, "/a");
+	ASSERT_CGROUPS(t, "memory=/docker/" DOCKER_ID "\0cpu=/\0unified=/a");
+	ASSERT_CGROUPS(live_in_cgroup(&f, "/b"), "memory=/docker/" DOCKER_ID "\0cpu=/\0unified=/b");
+	assert_string_equal(t->container->data, "d0d0d0d0d0d0");
+	fold_end(&f);
+}
+
 /* Words of an event that is kept read as they did. */
 static void frozen_words_are_those_of_the_event(void **state)
 {
@@ -570,8 +638,10 @@ static void numbers_are_reused(void **state)
 
 static void memory_stays_flat(void **state)
 {
-	struct scap_state_stats stats;
+	size_t pos = 0, fds = 0;
+	const struct scap_thread *t;
 	struct fold f;
+	int64_t num;
 
 	(void)state;
 	fold_begin(&f);
@@ -583,10 +653,11 @@ static void memory_stays_flat(void **state)
 		arena_reset(&f.scratch);
 	}
 	open_file(&f, 10, 5, "/last");
-	scap_state_stats(f.st, &stats);
-	assert_int_equal(stats.threads, 1);
-	assert_int_equal(stats.fds, 2);
-	assert_int_equal(stats.refused, 0);
+	t = scap_state_next_thread(f.st, &pos);
+	assert_null(scap_state_next_thread(f.st, &pos));
+	for (pos = 0; scap_state_next_fd(t, &pos, &num);)
+		fds++;
+	assert_int_equal(fds, 2);
 	fold_end(&f);
 }
 
@@ -709,6 +780,7 @@ int main(void)
 		cmocka_unit_test(a_thread_shares_its_process),
 		cmocka_unit_test(live_names_are_those_of_the_engine),
 		cmocka_unit_test(live_descriptors_are_those_of_the_kernel),
+		cmocka_unit_test(live_cgroups_are_those_of_the_kernel),
 		cmocka_unit_test(frozen_words_are_those_of_the_event),
 		cmocka_unit_test(numbers_are_reused),
 		cmocka_unit_test(memory_stays_flat),
