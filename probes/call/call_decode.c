@@ -165,7 +165,9 @@ static void report_lost(struct call_decode_state *st, const struct call_socket *
 		if (!lost.count)
 			continue;
 		*reported += lost.count;
-		core_lost_event(&ev, &hdr, &lost);
+		event_decode_from_rec(&ev, &core_lost_desc, &hdr);
+		ev.body = &lost;
+		ev.body_len = sizeof(lost);
 		ev.keys.cookie = s->key.cookie;
 		r = st->em->emit(st->em->ctx, &ev);
 		st->error = st->error ? st->error : MIN(r, 0);

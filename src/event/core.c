@@ -172,13 +172,6 @@ static int lost_line(const struct event *ev, _unused_ const struct line_opts *o,
 	return buf_error(out);
 }
 
-void core_lost_event(struct event *ev, const struct sonde_rec *r, struct core_lost *body)
-{
-	event_decode_from_rec(ev, &core_lost_desc, r);
-	ev->body = body;
-	ev->body_len = sizeof(*body);
-}
-
 const struct event_desc core_lost_desc = {
 	.type = SONDE_EV_LOST, .name = "sonde.lost", .doc = "events are missing here", .class = EVENT_META,
 	.fields = lost_fields, .n_fields = ARRAY_SIZE(lost_fields), .body_size = sizeof(struct core_lost),

@@ -30,9 +30,6 @@ struct core_lost {
 	uint32_t pad;
 };
 
-/* Makes @ev the loss @body at record @r: a decoder finds that events are missing which no record has. */
-void core_lost_event(struct event *ev, const struct sonde_rec *r, struct core_lost *body);
-
 /* Causes that lose no event of the stream but its names, or calls from before it. */
 bool core_lost_is_apart(uint32_t cause);
 /* The sentence of a cause for messages, with the remedy; NULL: unknown to this version. */
