@@ -170,7 +170,7 @@ def test_captures_have_the_cpu_times_of_processes(tmp_path):
 def test_cpu_times_are_shown_where_they_are_asked_for(words, more):
     """Each second, of all processes; with the tables that sysdig's lines need also of the selected ones."""
     me = os.getpid()
-    lines = output(BINARY, *words, "--agent=no", "--duration", "1500ms",
+    lines = output(BINARY, *words, "--agent=no", "--duration", "2500ms",
                    "evt.type=procinfo" + more.format(me)).splitlines()
     lines = [line for line in lines if "sys.gap" not in line]       # on a busy host
     mine = [line for line in lines if re.search(rf"[(\[]{me}[)\]] > procinfo cpu_usr=\d+ cpu_sys=\d+", line)]
