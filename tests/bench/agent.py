@@ -10,6 +10,7 @@
 Rounds are interleaved; figures are medians, ratios those of neighbours.
 """
 import argparse
+import atexit
 import json
 import os
 import signal
@@ -27,8 +28,9 @@ WORDS = ["probe=sys", "option=--syscall=getppid", f"comm={COMM}"]
 class Agent:
     def __init__(self, build, folder):
         self.sock = os.path.join(folder, "run", "read.sock")
-        self.child = subprocess.Popen([f"{build}/sonde", "agent", "--socket-dir", os.path.join(folder, "run")],
-                                      stderr=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen([f"{build}/sonde", "agent", "--socket-dir", os.path.join(folder, "run"),
+                                       "--max-subscriptions", "64"], stderr=subprocess.PIPE, text=True)
+        atexit.register(self.child.terminate)
         while "ready" not in self.child.stderr.readline():
             if self.child.poll() is not None:
                 raise SystemExit("the agent did not start")

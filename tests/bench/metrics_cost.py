@@ -24,8 +24,8 @@ BOUND_PCT = 0.5
 FLOOD = """
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.connect((sys.argv[1], 9))
-rate, seconds, made, begin = float(sys.argv[2]), float(sys.argv[3]), 0, time.monotonic()
+s.connect((sys.argv[1], int(sys.argv[2])))
+rate, seconds, made, begin = float(sys.argv[3]), float(sys.argv[4]), 0, time.monotonic()
 while time.monotonic() - begin < seconds:
     for _ in range(200):
         try:
@@ -37,6 +37,17 @@ while time.monotonic() - begin < seconds:
     if ahead > 0.001:
         time.sleep(ahead)
 print(made)
+"""
+
+PORT, CLOSED = 7, 9
+READER = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", {PORT}))
+print(flush=True)
+b = bytearray(16)
+while True:
+    s.recv_into(b)
 """
 
 
@@ -110,13 +121,18 @@ def report(name, result):
     print(f"ratio\t{name}: agent beyond it, % of a core\t{beyond:.2f}\t<=\t{BOUND_PCT}")
 
 
-def packets(build, seconds):
+def packets(build, seconds, port):
+    """To a program that reads them, or to a port where none does: then each is a drop."""
     net, agent = Veth("mc", "10.97.3"), Agent(build, "drops,network,tcp")
+    reader = subprocess.Popen(net.words(1, sys.executable, "-c", READER), stdout=subprocess.PIPE)
+    reader.stdout.readline()
     try:
         return percent(agent, seconds, lambda: int(subprocess.run(
-            net.words(0, sys.executable, "-c", FLOOD, net.ips[1], str(PACKETS), str(seconds)), check=True,
-            capture_output=True, text=True).stdout))
+            net.words(0, sys.executable, "-c", FLOOD, net.ips[1], str(port), str(PACKETS), str(seconds)),
+            check=True, capture_output=True, text=True).stdout))
     finally:
+        reader.kill()
+        reader.wait()
         agent.close()
         net.close()
 
@@ -155,7 +171,10 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--seconds", type=float, default=20)
     args = parser.parse_args()
-    report("packets", packets(args.build, args.seconds))
+    report("packets", packets(args.build, args.seconds, PORT))
+    rate, beyond, _ = packets(args.build, args.seconds, CLOSED)
+    print(f"figure\tpackets that are dropped: made\t{rate:.0f}\ta second")
+    print(f"figure\tagent, of each of them\t{beyond / rate * 1e7:.0f}\tns")
     report("system calls", syscalls(args.build, args.seconds))
     if shutil.which("wrk") and shutil.which("nginx"):
         rate, beyond, _ = calls(args.build, args.seconds)

@@ -120,7 +120,8 @@ static void take_record(struct conn *c, const struct proto_frame *f)
 static void take_frame(struct conn *c, const struct proto_frame *f)
 {
 	if (f->type == PROTO_ERROR)
-		bench_die("the agent ended a stream");
+		bench_die(f->len > sizeof(struct proto_status) ?
+			  (const char *)f->data + sizeof(struct proto_status) : "the agent ended a stream");
 	if (f->type == PROTO_RECORD)
 		take_record(c, f);
 	c->ready |= f->type == PROTO_READY;
