@@ -20,6 +20,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from check_results import REST, Tally, count_cmocka, count_file, count_pytest, quarantined
@@ -42,6 +43,15 @@ def pytest_layer(folder, *marked):
         what = [test] if test else [folder, *marked, *args.pytest_args.split()]
         return ["/usr/bin/python3", os.path.join(HERE, "pytest_outcomes.py"), out, *PYTEST_WORDS, *what]
     return command
+
+
+# Folders of tests/e2e that are layers of their own beside the rest of it (`make check`)
+APART = ("agent", "compat", "outputs", "record")
+
+
+def e2e(args, out, test=None):
+    apart = [f"--ignore=tests/e2e/{name}" for name in APART if name in args.layer]
+    return pytest_layer("tests/e2e", "-m", "not replay", *apart)(args, out, test)
 
 
 def golden(args, out):
@@ -88,15 +98,16 @@ LAYERS = {
     "compilers": (compilers, count_file),
     "vm": (vm, count_file),
     "replay": (pytest_layer("tests/e2e", "-m", "replay"), count_pytest),
-    "e2e": (pytest_layer("tests/e2e", "-m", "not replay"), count_pytest),
+    **{name: (pytest_layer(f"tests/e2e/{name}", "-m", "not replay"), count_pytest) for name in APART},
+    "e2e": (e2e, count_pytest),
     "truth": (truth, count_file),
 }
 # Programs at work: what else the machine does can make a test of them fail. Each command takes one part.
-LIVE = ("docs", "ui", "compilers", "vm", "replay", "e2e", "truth")
+LIVE = ("docs", "ui", "compilers", "vm", "replay", *APART, "e2e", "truth")
 
-# Layers that only compute, in two rows: those of one process each, and those that use every CPU. They run at a low
-# priority beside one that mostly waits.
-ASIDE = (("lint", "docs", "ui", "replay"), ("fuzz", "compilers", "vm"))
+# Layers that run at a low priority beside one that mostly waits, in two rows: those of one process each, and those that
+# use every CPU.
+ASIDE = (("lint", "docs", "ui", "replay", *APART), ("fuzz", "compilers", "vm"))
 BESIDE = ("e2e",)
 
 # Compile the Go programs of a layer, and fetch servers, while layers before it run.
@@ -176,7 +187,9 @@ def run(command, args, too_long=lambda: ""):
 
 
 def environment(args):
-    return dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build)
+    """With a place of its own for files of tests: pytest closes that of another, which runs, to other users."""
+    return dict(os.environ, SONDE=os.path.join(args.build, "sonde"), SONDE_BUILD=args.build,
+                PYTEST_DEBUG_TEMPROOT=args.folder)
 
 
 def cpu_seconds():
@@ -442,13 +455,18 @@ def main():
     args.until = args.until or started + args.minutes * 60
     if args.make and not build(args):
         return 1 if report({"build": Tally.failed_whole("it does not build: nothing ran")}, [], [], started) else 0
-    tallies = run_layers(args)
-    if args.tallies:
-        with open(args.tallies, "w", encoding="utf-8") as f:
-            json.dump({name: vars(tally) for name, tally in tallies.items()}, f)
-        return 0
-    args.building = lambda: False
-    flaky = again(tallies, args)
+    args.folder = tempfile.mkdtemp(prefix="sonde-")
+    os.chmod(args.folder, 0o755)
+    try:
+        tallies = run_layers(args)
+        if args.tallies:
+            with open(args.tallies, "w", encoding="utf-8") as f:
+                json.dump({name: vars(tally) for name, tally in tallies.items()}, f)
+            return 0
+        args.building = lambda: False
+        flaky = again(tallies, args)
+    finally:        # a mount that a test left is not gone into
+        subprocess.run(["rm", "-rf", "--one-file-system", args.folder], check=False)
     return 1 if report(tallies, flaky, excuse(tallies), started) else 0
 
 
