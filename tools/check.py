@@ -105,8 +105,8 @@ LAYERS = {
 # Programs at work: what else the machine does can make a test of them fail. Each command takes one part.
 LIVE = ("docs", "ui", "compilers", "vm", "replay", *APART, "e2e", "truth")
 
-# Layers that run at a low priority beside one that mostly waits, in two rows: those of one process each, and those that
-# use every CPU.
+# Layers that run at a low priority beside one that mostly waits, in two rows: those of one process each, and those
+# that use every CPU.
 ASIDE = (("lint", "docs", "ui", "replay", *APART), ("fuzz", "compilers", "vm"))
 BESIDE = ("e2e",)
 
