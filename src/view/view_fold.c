@@ -27,18 +27,21 @@
 #define UNKNOWN "(unknown)"
 #define OTHER "(other)"
 
-/* Of one column: of the current interval, of the last, of all. */
+/*
+ * Of one column: of the current interval, of the last, of all that have ended. Sums of flows count in ALL at once, as
+ * flows move between groups.
+ */
 enum { NOW, LAST, ALL, SPANS };
 enum { SO_FAR = 1 };	/* of struct flow, beside NOW */
 
 struct group {
 	uint64_t id;
+	struct view_hist *hists;	/* [SPANS][n_hists], owned; NULL = the view has none */
+	uint64_t events[SPANS];
+	uint64_t values[SPANS][VIEW_COLS];
 	char *cells;		/* owned; NUL-terminated texts */
 	size_t cells_len;
 	char *notes[VIEW_NOTES]; /* owned; NULL = not known yet */
-	uint64_t events[SPANS];
-	uint64_t values[SPANS][VIEW_COLS];
-	struct view_hist *hists;	/* [SPANS][n_hists], owned; NULL = the view has none */
 };
 
 /*
@@ -254,19 +257,26 @@ static int learn_notes(const struct view_fold *f, const struct view_fields *p, s
 
 /* ---- intervals ---- */
 
-static void next_interval(struct view_fold *f, struct group *g)
+static int next_interval(struct view_fold *f, struct group *g)
 {
+	int r = 0;
+
+	g->events[ALL] += g->events[NOW];
 	g->events[LAST] = g->events[NOW];
 	g->events[NOW] = 0;
+	for (size_t i = 0; i < f->n_cols; i++)
+		g->values[ALL][i] += is_of_flows(f->view->cols[i].op) ? 0 : g->values[NOW][i];
 	memcpy(g->values[LAST], g->values[NOW], sizeof(g->values[LAST]));
 	memset(g->values[NOW], 0, sizeof(g->values[NOW]));
-	for (size_t i = 0; i < f->n_hists; i++) {
+	for (size_t i = 0; r >= 0 && i < f->n_hists; i++) {
 		struct view_hist was = *hist_of(f, g, LAST, i);
 
+		r = view_hist_merge(hist_of(f, g, ALL, i), hist_of(f, g, NOW, i));
 		*hist_of(f, g, LAST, i) = *hist_of(f, g, NOW, i);
 		view_hist_clear(&was);
 		*hist_of(f, g, NOW, i) = was;
 	}
+	return r;
 }
 
 static int merge_group(struct view_fold *f, struct group *to, const struct group *from)
@@ -322,12 +332,14 @@ static void begin_interval(struct view_fold *f, uint64_t at_ns)
 
 static int end_interval(struct view_fold *f, uint64_t at_ns)
 {
-	for (size_t i = 0; i < f->groups.len; i++)
-		next_interval(f, &f->groups.items[i]);
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < f->groups.len; i++)
+		r = next_interval(f, &f->groups.items[i]);
 	f->was_ns = f->start_ns;
 	begin_interval(f, at_ns);
 	f->intervals++;
-	return make_room(f);
+	return r < 0 ? r : make_room(f);
 }
 
 int view_fold_until(struct view_fold *f, uint64_t now_ns)
@@ -513,11 +525,9 @@ static int add_sums(struct view_fold *f, const struct view_fields *p, struct gro
 	uint64_t max = 0;
 	size_t n = 0;
 	const uint64_t *steps = view_fields_steps(&p->cols[i], ev, &n);
-	int r;
 
 	view_fields_number(&p->max, ev, &max);
-	r = view_hist_add_steps(hist_of(f, g, NOW, f->hist_of[i]), steps, n, max);
-	return r < 0 ? r : view_hist_add_steps(hist_of(f, g, ALL, f->hist_of[i]), steps, n, max);
+	return view_hist_add_steps(hist_of(f, g, NOW, f->hist_of[i]), steps, n, max);
 }
 
 /* Each histogram once, for its first column. */
@@ -535,11 +545,8 @@ static int add_times(struct view_fold *f, const struct view_fields *p, struct gr
 			r = add_sums(f, p, g, ev, i);
 			continue;
 		}
-		if (!view_fields_number(&p->cols[i], ev, &v))
-			continue;
-		r = view_hist_add(hist_of(f, g, NOW, f->hist_of[i]), v);
-		if (r >= 0)
-			r = view_hist_add(hist_of(f, g, ALL, f->hist_of[i]), v);
+		if (view_fields_number(&p->cols[i], ev, &v))
+			r = view_hist_add(hist_of(f, g, NOW, f->hist_of[i]), v);
 	}
 	return r;
 }
@@ -589,13 +596,10 @@ static void count(struct view_fold *f, const struct view_fields *p, struct group
 {
 	f->events++;
 	g->events[NOW]++;
-	g->events[ALL]++;
-	for (unsigned k = 0; k < p->n_taken; k++) {
-		unsigned i = p->taken[k];
-
-		g->values[NOW][i] += parts[i];
-		g->values[ALL][i] += flow ? total_part(f, i, flow, parts) : parts[i];
-	}
+	for (unsigned k = 0; k < p->n_taken; k++)
+		g->values[NOW][p->taken[k]] += parts[p->taken[k]];
+	for (size_t k = 0; flow && k < f->n_flow_cols; k++)
+		g->values[ALL][f->flow_cols[k]] += total_part(f, f->flow_cols[k], flow, parts);
 	if (flow && f->active != NO_COL)
 		flow->is_active = flow->was_active = true;
 }
@@ -635,24 +639,44 @@ int view_fold_take(struct view_fold *f, const struct event *ev)
 
 /* ---- reading ---- */
 
-/* False if all are 0: the flows of a group may have moved to another. */
-static bool put_values(const struct view_fold *f, const struct group *g, unsigned span, struct view_row *row)
+static int put_time(const struct view_fold *f, const struct group *g, unsigned span, size_t col, uint64_t *ret)
 {
-	bool any = false;
+	const enum view_op op = f->view->cols[col].op;
+	const struct view_hist *h = hist_of(f, g, span, f->hist_of[col]);
+	struct view_hist sum = { 0 };
+	int r = span == ALL ? view_hist_merge(&sum, h) : 0;
 
-	for (size_t i = 0; i < f->n_cols; i++) {
-		enum view_op op = f->view->cols[i].op;
-		const struct view_hist *h = is_time(op) ? hist_of(f, g, span, f->hist_of[i]) : NULL;
-
-		if (!h)
-			row->values[i] = g->values[span][i];
-		else if (op == VIEW_MAX)
-			row->values[i] = h->max;
-		else
-			row->values[i] = view_hist_percentile(h, op == VIEW_P50 ? 500 : 990);
-		any = any || row->values[i];
+	if (r >= 0 && span == ALL) {
+		r = view_hist_merge(&sum, hist_of(f, g, NOW, f->hist_of[col]));
+		h = &sum;
 	}
-	return any;
+	*ret = op == VIEW_MAX ? h->max : view_hist_percentile(h, op == VIEW_P50 ? 500 : 990);
+	view_hist_fini(&sum);
+	return r;
+}
+
+static uint64_t value_of(const struct view_fold *f, const struct group *g, unsigned span, size_t col)
+{
+	const bool with_now = span == ALL && !is_of_flows(f->view->cols[col].op);
+
+	return g->values[span][col] + (with_now ? g->values[NOW][col] : 0);
+}
+
+/* *ret_any false: all are 0, as the flows of a group may have moved to another. */
+static int put_values(const struct view_fold *f, const struct group *g, unsigned span, struct view_row *row,
+		      bool *ret_any)
+{
+	int r = 0;
+
+	*ret_any = false;
+	for (size_t i = 0; r >= 0 && i < f->n_cols; i++) {
+		if (is_time(f->view->cols[i].op))
+			r = put_time(f, g, span, i, &row->values[i]);
+		else
+			row->values[i] = value_of(f, g, span, i);
+		*ret_any = *ret_any || row->values[i];
+	}
+	return r;
 }
 
 /* With its NUL; empty if unknown. */
@@ -677,16 +701,20 @@ int view_fold_rows(const struct view_fold *f, enum view_span span, struct view_r
 	ret->to_ns = span == VIEW_SPAN_LAST ? f->start_ns : f->last_ns;
 	for (size_t i = 0; i < f->groups.len; i++) {
 		const struct group *g = &f->groups.items[i];
+		const uint64_t events = g->events[at] + (at == ALL ? g->events[NOW] : 0);
 		struct view_row *row;
+		bool any;
 
-		if (!g->events[at])
+		if (!events)
 			continue;
 		if (vec_grow(ret) < 0)
 			return -ENOMEM;
 		row = &ret->items[ret->len];
 		*row = (struct view_row){ .id = g->id, .cells = (uint32_t)ret->texts.len, .other = !i,
-					  .events = g->events[at] };
-		if (!put_values(f, g, at, row))
+					  .events = events };
+		if (put_values(f, g, at, row, &any) < 0)
+			return -ENOMEM;
+		if (!any)
 			continue;
 		ret->len++;
 		buf_add(&ret->texts, g->cells, g->cells_len);
