@@ -445,8 +445,9 @@ def main():
     parser.add_argument("--minutes", type=int, default=68, help="after which everything ends")
     parser.add_argument("--until", type=float, help="the same as a time of the monotonic clock")
     parser.add_argument("--tallies", help="file for what each layer did, as JSON: of a run beside others")
-    parser.add_argument("layer", nargs="+", choices=list(LAYERS))
+    parser.add_argument("layer", nargs="+", choices=["all", *LAYERS])
     args = parser.parse_args()
+    args.layer = list(LAYERS) if "all" in args.layer else args.layer
     args.build, args.building = os.path.abspath(args.build), lambda: False
     # Tests end programs by SIGINT, which a shell that runs this in the background has them ignore.
     for number in (signal.SIGINT, signal.SIGTERM):
