@@ -209,6 +209,15 @@ static int get_any(const struct event *ev, const struct field *f, struct value *
 	return -ENOENT;
 }
 
+struct event_place event_field_place(const struct field *f)
+{
+	if (f->kind == FIELD_GET && is_common(f))
+		return event_field_place_common(f);
+	if (f->kind == FIELD_GET || f->flags & FIELD_ALSO)
+		return (struct event_place){ .part = EVENT_PART_NONE };
+	return (struct event_place){ .part = EVENT_PART_BODY, .off = f->off, .size = f->size };
+}
+
 /* Numbers are not content; strings are unless their row has FIELD_OPEN. */
 static bool is_hidden(const struct event *ev, const struct field *f, const struct value *v)
 {
