@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -11,6 +12,7 @@
 #include "base/units.h"
 #include "clickhouse/clickhouse_schema.h"
 #include "event/event.h"
+#include "event/names.h"
 #include "event/value.h"
 
 #define SECONDS_PER_DAY 86400
@@ -152,39 +154,296 @@ static void put_value(struct buf *out, enum clickhouse_type type, const struct v
 
 static void put_field(const struct clickhouse_column *c, const struct event *ev, struct buf *out)
 {
-	const struct field *f = c->field;
-	const bool plain = f->kind == FIELD_UINT || f->kind == FIELD_HEX || f->kind == FIELD_NS;
 	struct value v;
-	uint64_t u;
 
-	if (plain && sizes[c->type] && !ev->hide && !(f->flags & FIELD_ALSO))
-		put_number(out, c->type, event_get_number(ev, f, &u) < 0 ? 0 : u);
-	else if (event_get(ev, f, &v) < 0)
+	if (event_get(ev, c->field, &v) < 0)
 		put_nothing(out, c->type);
 	else
 		put_value(out, c->type, &v);
 }
 
-int clickhouse_row_put(const struct clickhouse_table *t, const struct clickhouse_row *row, const struct event *ev,
+/* ---- plans ---- */
+
+#define KEPT_BITS 3
+#define KEPT_BYTES 51
+
+/* The last value that a number stood for. */
+struct kept {
+	uint64_t key;
+	uint32_t names; /* plan->names_count when it was made; 0 = none */
+	uint8_t len;
+	char bytes[KEPT_BYTES]; /* as the row has them */
+};
+
+enum step_kind { STEP_HOST, STEP_NUMBER, STEP_BOOL, STEP_IP, STEP_CHARS, STEP_PROC, STEP_KEPT, STEP_GET, STEP__MAX };
+
+/* One column of the server. */
+struct step {
+	const struct clickhouse_column *column;
+	struct kept *kept; /* owned; 1 << KEPT_BITS, by a hash of the number */
+	struct event_place place; /* EVENT_PART_NONE: of struct numbers */
+	enum step_kind kind;
+	uint8_t bytes; /* of the number in the row */
+};
+
+/* Those of a row that do not come from its event. */
+struct numbers {
+	uint64_t run, seq, ts_ns;
+	uint32_t second;
+	uint16_t day;
+};
+
+struct clickhouse_row_plan {
+	size_t room; /* the most bytes of all steps of a known size */
+	const struct names *names;
+	uint64_t names_generation;
+	uint32_t names_count; /* changes of the names */
+	size_t n;
+	struct step steps[];
+};
+
+#define NUMBER(member) { .off = offsetof(struct numbers, member), .size = sizeof(((struct numbers *)0)->member) }
+
+static const struct event_place of_row[] = {
+	[CLICKHOUSE_RUN] = NUMBER(run),	      [CLICKHOUSE_SEQ] = NUMBER(seq), [CLICKHOUSE_TS] = NUMBER(ts_ns),
+	[CLICKHOUSE_SECOND] = NUMBER(second), [CLICKHOUSE_DAY] = NUMBER(day), [CLICKHOUSE_FROM__MAX] = { 0 },
+};
+
+static bool is_number(const struct event_place *p)
+{
+	return p->size == 1 || p->size == 2 || p->size == 4 || p->size == 8;
+}
+
+static enum step_kind kind_of(const struct clickhouse_column *c, const struct event_place *p)
+{
+	const struct field *f = c->field;
+	const bool yes = f->kind == FIELD_BOOL || f->like == FIELD_LIKE(FIELD_BOOL);
+
+	if (p->part == EVENT_PART_NONE)
+		return STEP_GET;
+	if (p->part == EVENT_PART_PROC)
+		return c->type == CLICKHOUSE_WORD || c->type == CLICKHOUSE_TEXT ? STEP_PROC : STEP_GET;
+	if (sizes[c->type])
+		return !is_number(p) ? STEP_GET : yes ? STEP_BOOL : STEP_NUMBER;
+	switch (c->type) {
+	case CLICKHOUSE_IP: return p->size == sizeof(struct ipaddr) ? STEP_IP : STEP_GET;
+	case CLICKHOUSE_WORD:
+	case CLICKHOUSE_TEXT:
+		if (f->kind == FIELD_STR)
+			return STEP_CHARS;
+		return is_number(p) ? STEP_KEPT : STEP_GET;
+	case CLICKHOUSE_FLAGS: return is_number(p) ? STEP_KEPT : STEP_GET;
+	default: return STEP_GET;
+	}
+}
+
+static int plan_step(struct clickhouse_row_plan *p, const struct clickhouse_column *c)
+{
+	struct step *s = &p->steps[p->n++];
+
+	*s = (struct step){ .column = c, .kind = STEP_NUMBER, .bytes = sizes[c->type] };
+	if (c->from == CLICKHOUSE_HOST)
+		s->kind = STEP_HOST;
+	else if (c->from != CLICKHOUSE_FIELD)
+		s->place = of_row[c->from];
+	else
+		s->place = event_field_place(c->field);
+	if (c->from == CLICKHOUSE_FIELD)
+		s->kind = kind_of(c, &s->place);
+	if (s->kind == STEP_KEPT)
+		s->kept = calloc(1u << KEPT_BITS, sizeof(*s->kept));
+	p->room += KEPT_BYTES;
+	return s->kind == STEP_KEPT && !s->kept ? -ENOMEM : 0;
+}
+
+struct clickhouse_row_plan *clickhouse_row_plan_new(const struct clickhouse_table *t)
+{
+	struct clickhouse_row_plan *p = calloc(1, sizeof(*p) + t->columns.len * sizeof(p->steps[0]));
+
+	for (size_t i = 0; p && i < t->columns.len; i++)
+		if (!t->columns.items[i].absent && plan_step(p, &t->columns.items[i]) < 0) {
+			clickhouse_row_plan_free(p);
+			return NULL;
+		}
+	return p;
+}
+
+void clickhouse_row_plan_free(struct clickhouse_row_plan *p)
+{
+	for (size_t i = 0; p && i < p->n; i++)
+		free(p->steps[i].kept);
+	free(p);
+}
+
+static uint64_t load(const char *from, unsigned size)
+{
+	uint64_t v8;
+	uint32_t v4;
+	uint16_t v2;
+
+	switch (size) {
+	case 8: return memcpy(&v8, from, 8), v8;
+	case 4: return memcpy(&v4, from, 4), v4;
+	case 2: return memcpy(&v2, from, 2), v2;
+	default: return *(const uint8_t *)from;
+	}
+}
+
+/* A row that is being written: @at is in the room that @out has reserved. */
+struct writer {
+	struct clickhouse_row_plan *plan;
+	const struct event *ev;
+	const struct section *proc; /* NULL = none */
+	struct buf *out;
+	char *at;
+};
+
+static void commit(struct writer *w)
+{
+	buf_commit(w->out, (size_t)(w->at - w->out->data) - w->out->len);
+}
+
+/* After other writes to @out. */
+static bool reserve(struct writer *w)
+{
+	w->at = buf_reserve(w->out, w->plan->room);
+	return w->at;
+}
+
+static bool write_number(struct writer *w, uint64_t v, unsigned bytes)
+{
+	memcpy(w->at, &v, sizeof(v)); /* little endian: see base/cursor.h */
+	w->at += bytes;
+	return true;
+}
+
+static bool write_text(struct writer *w, const char *text, size_t len)
+{
+	if (len < KEPT_BYTES) {
+		*w->at = (char)len;
+		buf_copy(w->at + 1, text, len);
+		w->at += 1 + len;
+		return true;
+	}
+	commit(w);
+	put_text(w->out, text, len);
+	return reserve(w);
+}
+
+static bool write_ip(struct writer *w, const char *from)
+{
+	struct ipaddr ip;
+
+	memcpy(&ip, from, sizeof(ip));
+	memset(w->at, 0, 16);
+	if (ip.family == SONDE_IPV4) {
+		memset(w->at + 10, 0xff, 2);
+		memcpy(w->at + 12, ip.addr, 4);
+	} else if (ip.family == SONDE_IPV6) {
+		memcpy(w->at, ip.addr, 16);
+	}
+	w->at += 16;
+	return true;
+}
+
+static bool write_field(struct writer *w, const struct step *s)
+{
+	commit(w);
+	put_field(s->column, w->ev, w->out);
+	return reserve(w);
+}
+
+static bool write_proc(struct writer *w, const struct step *s)
+{
+	const struct sec_proc *p = w->proc ? w->proc->data : NULL;
+	struct sec_str str;
+	const char *text;
+	size_t len;
+
+	if (!p)
+		return write_text(w, "", 0);
+	memcpy(&str, (const char *)p + s->place.off, sizeof(str));
+	text = event_sec_proc_str(p, w->proc, str, &len);
+	return write_text(w, text, len);
+}
+
+/* Names and flags of a number: mostly those of the last rows. */
+static bool write_kept(struct writer *w, const struct step *s, uint64_t number)
+{
+	const bool iface = s->column->field->kind == FIELD_IFACE;
+	const uint64_t key = iface ? names_iface_key(w->ev->keys.netns, (uint32_t)number) : number;
+	struct kept *k = &s->kept[key * 0x9e3779b97f4a7c15ull >> (64 - KEPT_BITS)];
+	size_t before, len;
+
+	if (k->key == key && k->names == w->plan->names_count) {
+		memcpy(w->at, k->bytes, sizeof(k->bytes));
+		w->at += k->len;
+		return true;
+	}
+	commit(w);
+	before = w->out->len;
+	put_field(s->column, w->ev, w->out);
+	len = w->out->len - before;
+	if (len <= sizeof(k->bytes)) {
+		*k = (struct kept){ .key = key, .names = w->plan->names_count, .len = (uint8_t)len };
+		memcpy(k->bytes, w->out->data + before, len);
+	}
+	return reserve(w);
+}
+
+static bool write_step(struct writer *w, const struct step *s, const char *from, const char *host)
+{
+	switch (s->kind) {
+	case STEP_HOST: return write_text(w, host, strlen(host));
+	case STEP_NUMBER: return write_number(w, load(from, s->place.size), s->bytes);
+	case STEP_BOOL: return write_number(w, !!load(from, s->place.size), s->bytes);
+	case STEP_IP: return write_ip(w, from);
+	case STEP_CHARS: return write_text(w, from, strnlen(from, s->place.size));
+	case STEP_PROC: return write_proc(w, s);
+	case STEP_KEPT: return write_kept(w, s, load(from, s->place.size));
+	case STEP_GET:
+	case STEP__MAX: break;
+	}
+	return write_field(w, s);
+}
+
+static void follow_names(struct clickhouse_row_plan *p, const struct names *names)
+{
+	const uint64_t generation = event_names_generation(names);
+
+	if (p->names_count && p->names == names && p->names_generation == generation)
+		return;
+	p->names = names;
+	p->names_generation = generation;
+	p->names_count++;
+}
+
+int clickhouse_row_put(struct clickhouse_row_plan *p, const struct clickhouse_row *row, const struct event *ev,
 		       struct buf *out)
 {
-	for (size_t i = 0; i < t->columns.len; i++) {
-		const struct clickhouse_column *c = &t->columns.items[i];
+	const uint64_t second = row->ts_ns / NS_PER_S;
+	const struct numbers numbers = { row->run, row->seq, row->ts_ns, (uint32_t)second,
+					 (uint16_t)(second / SECONDS_PER_DAY) };
+	const char *const parts[EVENT_PART__MAX] = {
+		[EVENT_PART_NONE] = (const char *)&numbers,
+		[EVENT_PART_HEAD] = (const char *)ev,
+		[EVENT_PART_BODY] = ev->body,
+	};
+	struct writer w = { .plan = p, .ev = ev, .out = out };
 
-		if (c->absent)
-			continue;
-		switch (c->from) {
-		case CLICKHOUSE_HOST: put_text(out, row->host, strlen(row->host)); break;
-		case CLICKHOUSE_RUN: put_number(out, c->type, row->run); break;
-		case CLICKHOUSE_SEQ: put_number(out, c->type, row->seq); break;
-		case CLICKHOUSE_TS: put_number(out, c->type, row->ts_ns); break;
-		case CLICKHOUSE_SECOND: put_number(out, c->type, row->ts_ns / NS_PER_S); break;
-		case CLICKHOUSE_DAY: put_number(out, c->type, row->ts_ns / NS_PER_S / SECONDS_PER_DAY); break;
-		case CLICKHOUSE_FIELD: put_field(c, ev, out); break;
-		case CLICKHOUSE_OWN:
-		case CLICKHOUSE_FROM__MAX: break;
-		}
+	follow_names(p, ev->names);
+	w.proc = event_proc(ev) ? event_section(ev, SEC_PROC) : NULL;
+	if (!reserve(&w))
+		return buf_error(out);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct step *s = &p->steps[i];
+		const bool hidden = ev->hide && s->column->from == CLICKHOUSE_FIELD;
+		const char *from = parts[s->place.part] + s->place.off;
+
+		if (hidden ? !write_field(&w, s) : !write_step(&w, s, from, row->host))
+			return buf_error(out);
 	}
+	commit(&w);
 	return buf_error(out);
 }
 

@@ -21,8 +21,16 @@ struct clickhouse_row {
 	uint64_t ts_ns; /* wall clock */
 };
 
+/*
+ * How rows of a table are made, once the server's columns are known: @t is borrowed. Names of numbers are kept from
+ * row to row. NULL without memory.
+ */
+struct clickhouse_row_plan;
+struct clickhouse_row_plan *clickhouse_row_plan_new(const struct clickhouse_table *t);
+void clickhouse_row_plan_free(struct clickhouse_row_plan *p); /* NULL is fine */
+
 /* Appends the row of @ev, an event of the table's type. 0 or -ENOMEM; out then ends with part of the row. */
-int clickhouse_row_put(const struct clickhouse_table *t, const struct clickhouse_row *row, const struct event *ev,
+int clickhouse_row_put(struct clickhouse_row_plan *p, const struct clickhouse_row *row, const struct event *ev,
 		       struct buf *out);
 
 /* Values of a table without a type, in the order of its columns; each is skipped if the server lacks the column. */

@@ -422,6 +422,48 @@ static int get_functions(const struct event *ev, struct value *ret)
 	return 0;
 }
 
+#define HEAD(member) { EVENT_PART_HEAD, offsetof(struct event, member), sizeof(((struct event *)0)->member) }
+#define PROC(member) { EVENT_PART_PROC, offsetof(struct sec_proc, member), sizeof(struct sec_str) }
+
+static const struct event_place places[F__MAX] = {
+	[F_EVT_CPU] = HEAD(cpu),
+	[F_EVT_PROBE] = HEAD(instance),
+	[F_PID] = HEAD(tgid),
+	[F_TID] = HEAD(tid),
+	[F_START] = HEAD(start_ns),
+	[F_NAME] = PROC(comm),
+	[F_EXE] = PROC(exe),
+	[F_ARGS] = PROC(args),
+	[F_CONTAINER] = PROC(container),
+	[F_CONTAINER_NAME] = HEAD(keys.cgroup_id),
+	[F_POD] = HEAD(keys.cgroup_id),
+	[F_POD_NAMESPACE] = HEAD(keys.cgroup_id),
+	[F_POD_UID] = HEAD(keys.cgroup_id),
+	[F_K8S_CONTAINER] = HEAD(keys.cgroup_id),
+	[F_CGROUP] = HEAD(keys.cgroup_id),
+	[F_CGROUP_NAME] = HEAD(keys.cgroup_id),
+	[F_NETNS] = HEAD(keys.netns),
+	[F_RPC_STREAM] = HEAD(keys.rpc_stream),
+	[F_RPC_CONN] = HEAD(keys.rpc_conn),
+	[F_GOID] = HEAD(keys.goid),
+	[F_EXEC_IMAGE] = HEAD(keys.image),
+	[F_CALL] = HEAD(keys.call),
+	[F_CALL_HOW] = HEAD(keys.call_how),
+	[F_FILE] = HEAD(keys.file),
+	[F_FILE_HOW] = HEAD(keys.file_how),
+	[F_OWNER_HOW] = HEAD(keys.owner_how),
+	[F_SIP] = HEAD(keys.conn.saddr),
+	[F_DIP] = HEAD(keys.conn.daddr),
+	[F_SPORT] = HEAD(keys.conn.sport),
+	[F_DPORT] = HEAD(keys.conn.dport),
+	[F_PROTO] = HEAD(keys.conn.proto),
+};
+
+struct event_place event_field_place_common(const struct field *f)
+{
+	return places[f->off];
+}
+
 int event_get_common(const struct event *ev, const struct field *f, struct value *ret)
 {
 	switch ((enum common_field)f->off) {

@@ -414,6 +414,24 @@ int event_get(const struct event *ev, const struct field *f, struct value *ret);
  */
 void event_hide_content(const struct event *ev, struct arena *scratch, struct event *ret);
 
+/*
+ * Source of a field's value, for writers of many events of a type: @size bytes at @off of a part of the event.
+ * For kinds that have names, these and the event's names (names.h); of FIELD_IFACE the key's netns as well.
+ */
+enum event_part {
+	EVENT_PART_NONE, /* event_get() alone knows */
+	EVENT_PART_HEAD, /* of struct event: an unsigned number, 0 = unknown, or a struct ipaddr */
+	EVENT_PART_BODY, /* as the field's row says */
+	EVENT_PART_PROC, /* of struct sec_proc in SEC_PROC: a struct sec_str */
+	EVENT_PART__MAX,
+};
+struct event_place {
+	enum event_part part;
+	uint16_t off, size;
+};
+struct event_place event_field_place(const struct field *f);
+struct event_place event_field_place_common(const struct field *f); /* of event_common_fields */
+
 /* Reads the number behind a field instead of its name. 0, or -ENOENT as above or if the field is not a number. */
 int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret);
 

@@ -33,13 +33,15 @@ const struct field *event_field_find(const struct field *fields, size_t n, const
 	*ret_arg = NULL;
 	*ret_arg_len = 0;
 	for (size_t i = 0; i < n; i++)
-		if (!strcmp(fields[i].name, name))
+		if (fields[i].name[0] == name[0] && !strcmp(fields[i].name, name))
 			return &fields[i];
 	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(fields[i].name);
+		size_t len;
 
-		if (fields[i].flags & FIELD_ARGUMENT && !strncmp(fields[i].name, name, len) &&
-		    read_argument(name + len, ret_arg, ret_arg_len))
+		if (!(fields[i].flags & FIELD_ARGUMENT))
+			continue;
+		len = strlen(fields[i].name);
+		if (!strncmp(fields[i].name, name, len) && read_argument(name + len, ret_arg, ret_arg_len))
 			return &fields[i];
 	}
 	return NULL;
@@ -207,6 +209,15 @@ static int get_any(const struct event *ev, const struct field *f, struct value *
 	case FIELD__MAX: break;
 	}
 	return -ENOENT;
+}
+
+struct event_place event_field_place(const struct field *f)
+{
+	if (f->kind == FIELD_GET && is_common(f))
+		return event_field_place_common(f);
+	if (f->kind == FIELD_GET || f->flags & FIELD_ALSO)
+		return (struct event_place){ .part = EVENT_PART_NONE };
+	return (struct event_place){ .part = EVENT_PART_BODY, .off = f->off, .size = f->size };
 }
 
 /* Numbers are not content; strings are unless their row has FIELD_OPEN. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/map.h"
 #include "event/value.h"
 
@@ -23,6 +24,7 @@ struct names {
 	struct map map;		/* struct name_key -> char *, owned */
 	size_t bytes;
 	uint64_t generation;
+	uint32_t spaces; /* those that ever had a name, one bit each; the last bit: any of the others */
 	char host[65];
 	const struct names *below;	/* NULL = none */
 };
@@ -47,6 +49,11 @@ void event_names_free(struct names *n)
 		free(*(char **)val);
 	map_fini(&n->map);
 	free(n);
+}
+
+static uint32_t space_bit(uint32_t space)
+{
+	return 1u << MIN(space, 31u);
 }
 
 static void forget(struct names *n, const struct name_key *key)
@@ -81,6 +88,7 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 		return -ENOMEM;
 	}
 	*val = copy;
+	n->spaces |= space_bit(space);
 	n->bytes += len + 1 + ENTRY_COST;
 	return 0;
 }
@@ -88,7 +96,7 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 {
 	struct name_key k = { .key = key, .space = space };
-	char **val = n ? map_find(&n->map, &k) : NULL;
+	char **val = n && n->spaces & space_bit(space) ? map_find(&n->map, &k) : NULL;
 
 	if (val)
 		return **val ? *val : NULL;
@@ -112,7 +120,7 @@ void event_names_put_over(struct names *n, const struct names *below)
 
 uint64_t event_names_generation(const struct names *n)
 {
-	return n ? n->generation : 0;
+	return n ? n->generation + event_names_generation(n->below) : 0;
 }
 
 int event_names_walk(const struct names *n, names_fn fn, void *ctx)

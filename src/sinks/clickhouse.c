@@ -27,6 +27,7 @@
 /* The open block of a table. */
 struct open_block {
 	struct clickhouse_block_maker maker;
+	struct clickhouse_row_plan *plan; /* owned; NULL = no rows yet */
 	struct buf bytes;
 };
 
@@ -37,17 +38,23 @@ struct clickhouse {
 	struct sonde_host_rec host;	     /* of the recorded host */
 	int64_t offset_ns;		     /* to wall-clock time; 0 = unknown */
 	bool told;			     /* the row of the run is written */
+	uint16_t tables[UINT16_MAX + 1];     /* by type of event; 0 = no table */
 	uint8_t state[(UINT16_MAX + 1) / 8]; /* types that update tables, one bit each */
 };
 
-static void list_state(struct clickhouse *st, const struct registry *reg)
+static void list_types(struct clickhouse *st, const struct registry *reg)
 {
 	const struct event_desc *d;
 	size_t pos = 0;
 
-	while ((d = registry_next(reg, &pos)))
+	while ((d = registry_next(reg, &pos))) {
+		const struct clickhouse_table *t = clickhouse_schema_table(st->schema, d);
+
+		if (t && !t->absent)
+			st->tables[d->type] = (uint16_t)(t - st->schema->tables.items);
 		if (d->class == EVENT_STATE && d->type != SONDE_EV_TICK)
 			st->state[d->type / 8] |= (uint8_t)(1u << d->type % 8);
+	}
 }
 
 static int open_blocks(struct clickhouse *st)
@@ -86,7 +93,7 @@ static int clickhouse_open(struct sink *s, struct err *err)
 		clickhouse_schema_free(TAKE_PTR(st->schema));
 		return err_errno(err, r, "cannot open output clickhouse");
 	}
-	list_state(st, s->opts->reg);
+	list_types(st, s->opts->reg);
 	return 0;
 }
 
@@ -194,22 +201,24 @@ static int begin_row(struct sink *s, struct open_block *b, uint64_t ts_ns)
 static int clickhouse_event(struct sink *s, const struct event *ev)
 {
 	struct clickhouse *st = s->state;
-	const struct clickhouse_table *t = clickhouse_schema_table(st->schema, ev->desc);
+	struct open_block *b = &st->blocks[st->tables[ev->desc->type]];
 	struct clickhouse_row row = { .host = st->host.hostname, .run = st->run };
-	struct open_block *b;
 	size_t before;
 	int r;
 
-	if (!t || t->absent)
+	if (b == st->blocks)
 		return 0;
-	b = &st->blocks[t - st->schema->tables.items];
+	if (!b->plan)
+		b->plan = clickhouse_row_plan_new(b->maker.table);
+	if (!b->plan)
+		return -ENOMEM;
 	row.ts_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
 	r = begin_row(s, b, row.ts_ns);
 	if (r < 0)
 		return r;
 	before = b->bytes.len;
 	row.seq = b->maker.seq;
-	r = clickhouse_row_put(t, &row, ev, &b->bytes);
+	r = clickhouse_row_put(b->plan, &row, ev, &b->bytes);
 	if (r < 0) {
 		b->bytes.len = before;
 		b->bytes.error = 0;
@@ -284,8 +293,10 @@ static int clickhouse_close(struct sink *s)
 	struct clickhouse *st = s->state;
 	int r = put_all(s, UINT64_MAX);
 
-	for (size_t i = 0; i < st->schema->tables.len; i++)
+	for (size_t i = 0; i < st->schema->tables.len; i++) {
+		clickhouse_row_plan_free(st->blocks[i].plan);
 		buf_fini(&st->blocks[i].bytes);
+	}
 	free(st->blocks);
 	clickhouse_schema_free(st->schema);
 	return r;

@@ -195,13 +195,16 @@ static const struct field *with_argument(struct arena *a, const struct field *f,
 	return copy->arg ? copy : NULL;
 }
 
-/* The field @name in events of type @d. A copy marks a field of d->also. 0, -ENOENT or -ENOMEM. */
-static int bind_in(struct parser *p, const struct event_desc *d, const char *name, const struct field **ret)
+/*
+ * The field @name in events of type @d; @common: events of all types have it. A copy marks a field of d->also. 0,
+ * -ENOENT or -ENOMEM.
+ */
+static int bind_in(struct parser *p, const struct event_desc *d, const char *name, bool common,
+		   const struct field **ret)
 {
 	const struct field *f = find_in(d->fields, d->n_fields, name);
 	/* Common fields are equivalent and cheaper, except evt.*, where the type has better values. */
-	bool common = find_in(event_common_fields, event_n_common_fields, name) && strncmp(name, "evt.", 4);
-	bool also = !f && !common;
+	bool also = !f && !(common && strncmp(name, "evt.", 4));
 	struct field *copy;
 	const char *arg;
 	size_t len;
@@ -240,7 +243,7 @@ static int bind_field(struct parser *p, struct check *c)
 	c->common = find_in(event_common_fields, event_n_common_fields, c->name);
 	for (pos = 0; (d = registry_next(p->reg, &pos));) {
 		const struct field *f;
-		int r = bind_in(p, d, c->name, &f);
+		int r = bind_in(p, d, c->name, c->common, &f);
 
 		if (r == -ENOMEM)
 			return no_memory(p);

@@ -47,7 +47,7 @@ static int take(struct sink *s, const struct event *ev)
 }
 
 /* us of CPU time of a row; its bytes in @ret_bytes. */
-static double encode(struct bench *b, const struct clickhouse_table *t, struct buf *out, double *ret_bytes)
+static double encode(struct bench *b, struct clickhouse_row_plan *p, struct buf *out, double *ret_bytes)
 {
 	struct clickhouse_row row = { .host = "bench", .run = 1 };
 	uint64_t cpu_ns = bench_cpu_ns(), bytes = 0;
@@ -60,7 +60,7 @@ static double encode(struct bench *b, const struct clickhouse_table *t, struct b
 		ev.scratch = &b->scratch;
 		row.seq = i;
 		row.ts_ns = ev.ts_ns + (uint64_t)ev.clock_offset_ns;
-		check(clickhouse_row_put(t, &row, &ev, out));
+		check(clickhouse_row_put(p, &row, &ev, out));
 		bytes += out->len - before;
 		if (out->len > BLOCK_BYTES)
 			out->len = 0;
@@ -72,6 +72,7 @@ static double encode(struct bench *b, const struct clickhouse_table *t, struct b
 static void measure(struct bench *b)
 {
 	struct clickhouse_schema *schema = NULL;
+	struct clickhouse_row_plan *p;
 	struct clickhouse_table *t;
 	struct buf out = { 0 };
 	double us[ROUNDS], bytes = 0;
@@ -81,15 +82,18 @@ static void measure(struct bench *b)
 	t = clickhouse_schema_table(schema, b->events.items[0].desc);
 	if (!t)
 		bench_die("no table for that type");
-	encode(b, t, &out, &bytes);	/* the buffer grows */
+	p = clickhouse_row_plan_new(t);
+	check(p ? 0 : -1);
+	encode(b, p, &out, &bytes);	/* the buffer grows */
 	for (size_t i = 0; i < ROUNDS; i++)
-		us[i] = encode(b, t, &out, &bytes);
+		us[i] = encode(b, p, &out, &bytes);
 	bench_figure("columns of the table", (double)t->columns.len, "");
 	bench_figure("bytes of a row", bytes, "");
 	bench_figure("encoding of a row", bench_median(us, ROUNDS), "us");
 	bench_at_most("encoding of 27 columns, us", bench_median(us, ROUNDS) * COLUMNS / (double)t->columns.len,
 		      BOUND_US);
 	buf_fini(&out);
+	clickhouse_row_plan_free(p);
 	clickhouse_schema_free(schema);
 }
 

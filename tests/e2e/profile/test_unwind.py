@@ -61,7 +61,7 @@ def programs(tmp_path):
 @pytest.mark.parametrize("budget_kb", [65536, 1024])
 def test_complete(programs, budget_kb):
     found = {}
-    for seconds in (4, 8, 16):      # a busy machine gives a program few samples
+    for seconds in (4, 8, 16, 32):  # a busy machine gives a program few samples
         found = measure(seconds, 499, budget_kb)
         if all(found.get(name, {}).get("bottom", (0, 0))[0] >= ENOUGH for name in SHAPES):
             break

@@ -166,9 +166,10 @@ def test_closed_stdout_from_the_start():
 
 
 def test_reader_of_stdout_goes_away():
-    child = subprocess.Popen([BINARY, "monitor", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen([BINARY, "monitor", "--json", "icmp"],     # all of a busy host fill the pipe
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while "ready" not in child.stderr.readline():
-        pass
+        assert child.poll() is None
     child.stdout.close()
     sh("ping", "-q", "-c", "3", "-i", "0.2", "127.0.0.1")
     status = child.wait(10)

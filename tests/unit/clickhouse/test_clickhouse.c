@@ -36,6 +36,8 @@
 #include "clickhouse/clickhouse_target.h"
 #include "event/core.h"
 #include "event/event.h"
+#include "event/names.h"
+#include "sonde/wire.h"
 #include "tests/unit/scratch_dir.h"
 
 /* ---- a test event type ---- */
@@ -174,14 +176,89 @@ static void rows_are_as_the_format_says(void **state)
 	const struct clickhouse_row row = { .host = "host", .run = 1, .seq = 2, .ts_ns = 4000000000 };
 	struct registry *reg;
 	struct clickhouse_schema *s = make_schema(&reg);
+	struct clickhouse_row_plan *plan;
 	struct buf out = { 0 };
 
 	(void)state;
 	assert_int_equal(clickhouse_schema_settle(s, own_columns), 0);
-	assert_int_equal(clickhouse_row_put(clickhouse_schema_table(s, &toy_desc), &row, &ev, &out), 0);
+	plan = clickhouse_row_plan_new(clickhouse_schema_table(s, &toy_desc));
+	assert_non_null(plan);
+	assert_int_equal(clickhouse_row_put(plan, &row, &ev, &out), 0);
 	assert_int_equal(out.len, sizeof(want) - 1);
 	assert_memory_equal(out.data, want, out.len);
 	buf_fini(&out);
+	clickhouse_row_plan_free(plan);
+	clickhouse_schema_free(s);
+	registry_free(reg);
+}
+
+static void put_row(struct clickhouse_row_plan *plan, const struct event *ev, struct buf *out)
+{
+	static const struct clickhouse_row row = { .host = "host", .run = 1, .seq = 2, .ts_ns = 4000000000 };
+
+	buf_reset(out);
+	assert_int_equal(clickhouse_row_put(plan, &row, ev, out), 0);
+}
+
+/* All fields of an event that hides those of other processes are read by event_get(); the toy has none of them. */
+static void assert_row(struct clickhouse_row_plan *plan, const struct event *ev)
+{
+	struct event slow = *ev;
+	struct buf a = { 0 }, b = { 0 };
+
+	slow.hide = HIDE_OTHERS;
+	put_row(plan, ev, &a);
+	put_row(plan, &slow, &b);
+	assert_int_equal(a.len, b.len);
+	assert_memory_equal(a.data, b.data, a.len);
+	buf_fini(&a);
+	buf_fini(&b);
+}
+
+/* Places of fields and kept names change nothing in the row. */
+static void rows_are_as_their_fields(void **state)
+{
+	struct registry *reg;
+	struct clickhouse_schema *s = make_schema(&reg);
+	struct clickhouse_row_plan *plan = clickhouse_row_plan_new(clickhouse_schema_table(s, &toy_desc));
+	struct names *names = event_names_new();
+	struct toy body = { .big = 1ull << 40, .small = -2, .yes = 2, .bits = 7, .mac = { 2 }, .name = "0123456789" };
+	struct {
+		struct sec_proc head;
+		char text[300];
+	} proc = { .head = { .comm = { 0, 4 }, .exe = { 4, 296 }, .container = { 0, 12 } } };
+	struct event ev = { .desc = &toy_desc, .body = &body, .body_len = sizeof(body), .cpu = 3, .instance = 1 };
+
+	(void)state;
+	assert_non_null(names);
+	assert_non_null(plan);
+	memset(proc.text, 'x', sizeof(proc.text));
+	assert_row(plan, &ev);
+	ev.names = names;
+	ev.tgid = 0x12345678;
+	ev.tid = 9;
+	ev.start_ns = 1ull << 50;
+	ev.keys = (struct event_keys){ .cgroup_id = 8, .cookie = 5, .goid = 6, .rpc_conn = 7, .rpc_stream = 8,
+				       .netns = 9, .image = 10, .call = 11, .file = 12, .owner_how = 2,
+				       .conn = { .saddr = { .family = 6, .addr = { 1 } }, .sport = 65535,
+						 .daddr = { .family = 4, .addr = { 2 } }, .dport = 1, .proto = 6 } };
+	body.ip = (struct ipaddr){ .family = 6, .addr = { 0xfd, 1, 2 } };
+	assert_int_equal(event_add_section(&ev, SEC_PROC, &proc, sizeof(proc)), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), "%0*u", (int)(2 * i), i);
+		assert_int_equal(event_names_set(names, SONDE_NAME_CONTAINER, 8 + i % 3, name, strlen(name)), 0);
+		assert_int_equal(event_names_set(names, SONDE_NAME_NETNS, 9, name, i % 4 ? strlen(name) : 0), 0);
+		assert_row(plan, &ev);
+		assert_row(plan, &ev);
+		ev.keys.cgroup_id = 8 + i % 3;
+		body.bits = (uint8_t)i;
+		ev.keys.conn.proto = (uint8_t)i;
+		assert_row(plan, &ev);
+	}
+	event_names_free(names);
+	clickhouse_row_plan_free(plan);
 	clickhouse_schema_free(s);
 	registry_free(reg);
 }
@@ -622,6 +699,7 @@ int main(void)
 		cmocka_unit_test(tables_come_from_the_types),
 		cmocka_unit_test(a_server_gets_what_it_lacks),
 		cmocka_unit_test(rows_are_as_the_format_says),
+		cmocka_unit_test(rows_are_as_their_fields),
 		cmocka_unit_test(answers_come_in_any_pieces),
 		cmocka_unit_test(other_answers_are_refused),
 		cmocka_unit_test(a_block_says_what_it_is),
