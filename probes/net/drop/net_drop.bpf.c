@@ -44,9 +44,14 @@ static __always_inline bool is_normal_place(__u64 location, __u32 reason)
  */
 const volatile __u64 drop_ping_start, drop_ping_end;
 
+static __always_inline bool is_echo_place(__u64 location)
+{
+	return location >= drop_ping_start && location < drop_ping_end;
+}
+
 static __always_inline bool is_delivered_echo(__u64 location, const struct net_ends *ends)
 {
-	return location >= drop_ping_start && location < drop_ping_end && ends->owner.known && !ends->owner.foreign &&
+	return is_echo_place(location) && ends->owner.known && !ends->owner.foreign &&
 	       ends->owner.how != SONDE_HOW_SKB;
 }
 
@@ -323,6 +328,20 @@ static __always_inline __u64 address_number(struct net_scratch *s, const void *p
 	return *(volatile __u64 *)&s->addr;
 }
 
+/* Sums need neither the ends of a packet nor its bytes, unless its owner decides whether it counts. */
+static __always_inline bool is_summed(__u64 location)
+{
+	return net_counting && net_silent && !drop_turns && !selects_process() && !is_echo_place(location);
+}
+
+static __always_inline void sum_up(struct sonde_ledger *l, const struct net_skb *k, __u64 location, __u32 reason)
+{
+	if (select_netns(k->netns) && skb_select_iface(k))
+		count_drop(k, k->orig_len + (k->tagged ? 4 : 0), location, reason);
+	else
+		rec_filtered(l);
+}
+
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
 				   struct sock *rx_sk, __u32 reason)
 {
@@ -363,6 +382,8 @@ static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct ne
 	s->skb.verdict = skb_filter(skb, &s->skb);
 	if (s->skb.verdict == PKTFILTER_REJECT)
 		rec_filtered(l);
+	else if (is_summed(((__u64 *)ctx)[1]))
+		sum_up(l, &s->skb, ((__u64 *)ctx)[1], reason);
 	else
 		report(ctx, l, s, skb, rx_sk, reason);
 }
