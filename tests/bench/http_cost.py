@@ -184,7 +184,7 @@ def report_programs(build, place, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--pairs", type=int, default=200, help="of turns, for each twin that is watched")
+    parser.add_argument("--pairs", type=int, default=120, help="of turns, for each twin that is watched")
     parser.add_argument("--only", help="this watcher only")
     parser.add_argument("--path", help="/ (connections stay) or /close, not both")
     args = parser.parse_args()
