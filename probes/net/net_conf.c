@@ -83,6 +83,7 @@ const struct opt net_conf_command_opts[] = {
 	OPT_ROW(net_conf, flow.level, "flow-level", 0, OPT_U32, "N", "how flows are aggregated", NO_SIZE),
 	OPT_ROW(net_conf, flow.interval_ns, "flow-report", 0, OPT_DURATION, "TIME", "between reports of a flow",
 		.use = OPT_USE_INTERVAL, .zero_is = 1, OPT_USE_WITH(net_conf, flow.on)),
+	OPT_ROW(net_conf, flow.sums, "flow-sums", 0, OPT_BOOL, NULL, "flows and their drops as sums"),
 	OPT_ROW(net_conf, flow.dns, "flow-dns", 0, OPT_BOOL, NULL, "names by DNS"),
 	OPT_ROW(net_conf, flow.idle_ns, "flow-idle", 0, OPT_DURATION, "TIME", "a silent flow has ended", NO_SIZE),
 	OPT_ROW(net_conf, keep.keep_ns, "keep", 0, OPT_DURATION, "TIME", "time span of packets kept for a dump",

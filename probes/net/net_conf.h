@@ -30,6 +30,7 @@ enum net_attach { NET_ATTACH_AUTO, NET_ATTACH_TCX, NET_ATTACH_CLSACT, NET_ATTACH
 /* Reports of flows. */
 struct net_flow_conf {
 	bool on;		/* flows, not packets */
+	bool sums;		/* nor drops one by one; live flows with all packets, each interval */
 	unsigned level;		/* NET_AGGREGATE_* */
 	uint64_t interval_ns;	/* between reports of a live flow */
 	uint64_t idle_ns;	/* silence after which a flow has ended */

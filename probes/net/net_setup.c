@@ -91,7 +91,8 @@ int net_setup_init(struct net_setup *s, const struct net_conf *c, struct err *er
 		.purpose = c->flow.on ? NET_FOR_FLOWS : c->keep.keep_ns ? NET_FOR_RECORDER :
 			   c->policy.text ? NET_FOR_POLICY : NET_FOR_PACKETS,
 		.kinds = c->kinds ? c->kinds : (1u << NET_KIND__MAX) - 1, .flows = c->flow.on,
-		.counting = c->count.on, .silent = c->count.on && !c->count.events,
+		.sums = c->flow.on && c->flow.sums, .counting = c->count.on,
+		.silent = c->count.on && !c->count.events,
 	};
 	for (int k = 0; k < NET_KIND__MAX; k++)
 		s->snaplen[k] = c->whole_packets ? NET_SNAP_MAX : SNAPLEN_TEXT;

@@ -28,6 +28,7 @@ struct net_setup {
 	uint32_t undecided_snaplen, stack_depth;
 	unsigned kinds;			/* bits 1u << NET_KIND_*, NET_WANT_* */
 	bool flows;			/* packets are counted into flows, not reported */
+	bool sums;			/* drops, too */
 	size_t n_spaces;		/* watched network namespaces */
 	bool counting, silent;		/* packets are counted; and not reported */
 	VEC(char *) ifaces;		/* globs, owned; none = all */

@@ -293,6 +293,7 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 
 /* With flow counting on, looks up the packet in the flow table of its namespace. */
 const volatile bool drop_turns;
+const volatile bool drop_turns_only; /* and reports no drop */
 
 /* As drop_tuples(). */
 __noinline int drop_turn(__u64 addr, __u32 reason)
@@ -351,6 +352,12 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
+	if (drop_turns_only && !is_echo_place(((__u64 *)ctx)[1])) {
+		drop_tuples(address_number(s, skb));
+		drop_turn(address_number(s, skb), full_reason);
+		rec_filtered(l);
+		return;
+	}
 	find_ends(s, address_number(s, skb), rx_sk, &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
@@ -358,6 +365,10 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	}
 	if (drop_turns)
 		drop_turn(address_number(s, skb), full_reason);
+	if (drop_turns_only) {
+		rec_filtered(l);
+		return;
+	}
 	if (!select_netns(k->netns) || !skb_select_iface(k)) {
 		rec_filtered(l);
 		return;

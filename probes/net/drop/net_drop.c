@@ -257,6 +257,7 @@ static int open_drop(struct net_parts *all, void **ret, struct err *err)
 	d->skel->rodata->net_read_frags = frags_readable(btf);
 	coop_return(coop, left);
 	d->skel->rodata->drop_turns = all->setup.flows;
+	d->skel->rodata->drop_turns_only = all->setup.sums;
 	r = net_setup_turns(&all->setup, d->skel->maps.net_flow_direction_tables);
 	if (r >= 0)
 		r = net_setup_apply(&all->setup, p, d->skel->obj, 0, err);

@@ -552,6 +552,7 @@ static __always_inline void emit_flow(const struct net_flow_entry *f, const stru
 	r->why = why;
 	r->way = way;
 	r->point = !point ? NET_POINT_NONE : p->dir == NET_DIR_IN ? point->in : point->out;
+	r->other_point = 0;
 	__builtin_memset(r->pad, 0, sizeof(r->pad));
 	net_flow_of(f, &r->flow);
 	slot_add(f, ifindex, &r->flow);

@@ -24,12 +24,16 @@
 
 #define LINGER_NS 1000000000ull		/* last acknowledgements follow the FIN of both sides */
 #define LOW_INTERVAL_NS 1000000000ull	/* of --aggregation low */
+#define LATE_NS 100000000ull		/* a packet counts its flow's time once per tick; drops follow */
 #define BATCH 256
 #define SLOTS_BYTES (NET_FLOW_SLOTS * sizeof(struct net_flow_slot))
 
 struct net_flows {
 	struct probe *p;
 	uint64_t idle_ns;
+	uint64_t sums_ns;	/* between reports of live flows; 0 = packets cause them */
+	uint64_t summed_ns;	/* when the last ones were made */
+	bool due;		/* they are due in this walk */
 	uint32_t netns;
 	int fd;		/* net_flows */
 	struct net_flow_bpf *skel;	/* owned */
@@ -115,6 +119,7 @@ int net_flow_load(const struct net_parts *all, uint32_t netns, struct net_tc_pro
 	f->slots = slots;
 	f->p = p;
 	f->idle_ns = ((const struct net_conf *)p->conf)->flow.idle_ns;
+	f->sums_ns = all->setup.sums ? ((const struct net_conf *)p->conf)->flow.interval_ns : 0;
 	f->netns = netns;
 	f->fd = bpf_map__fd(skel->maps.net_flows);
 	f->query_fd = bpf_program__fd(skel->progs.sonde_flow_ask);
@@ -218,7 +223,18 @@ static void slots_free(const struct net_flows *f, const struct net_flow_entry *e
 	}
 }
 
-/* ---- ends ---- */
+/* ---- reports ---- */
+
+static void set_points(const struct net_flows *f, struct net_flow_rec *r)
+{
+	const bool out = r->flow.dir == NET_DIR_OUT, loops = r->ifindex == 1;
+	struct { uint8_t in, out; } point;
+
+	if (!f->sums_ns || bpf_map_lookup_elem(bpf_map__fd(f->skel->maps.net_points), &r->ifindex, &point) < 0)
+		return;
+	r->point = out ? point.out : point.in;
+	r->other_point = (out && !loops ? point.in : point.out) + 1;
+}
 
 /* Created in user space, so the pipeline counts it as injected, not the kernel's ledger. */
 static void report(struct net_flows *f, const struct net_flow_key *key, const struct net_flow *flow, uint8_t why)
@@ -231,6 +247,7 @@ static void report(struct net_flows *f, const struct net_flow_key *key, const st
 		.netns = f->netns, .ifindex = key->ifindex, .why = why, .point = NET_POINT_NONE, .flow = *flow,
 	};
 
+	set_points(f, &r);
 	probe_env_inject(f->p->env, &r.hdr, sizeof(r));
 }
 
@@ -258,6 +275,12 @@ static int take_out(const struct net_flows *f, const struct net_flow_key *key, s
 	return 0;
 }
 
+/* Live, with packets since its last report. One that has closed is about to end. */
+static bool is_due(const struct net_flows *f, const struct net_flow *flow)
+{
+	return f->due && !flow->closed_ns && !flow->refused && flow->last_ns + LATE_NS >= f->summed_ns;
+}
+
 /* A flow that may be about to end: its slots are shut now, so that all packets have left them a tick later. */
 static bool nearly_ended(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
 {
@@ -274,6 +297,8 @@ static void take_one(struct net_flows *f, const struct net_flow_key *key, const 
 	net_flow_of(e, &last);
 	add_sums(&last, &sums);
 	why = ended(f, &last, now_ns);
+	if (!all && !why && is_due(f, &last))
+		report(f, key, &last, NET_FLOW_ACTIVE);
 	if (!all && slots_turn(f, e, key->ifindex, nearly_ended(f, &last, now_ns)))
 		return;
 	if (!why && !all)
@@ -297,6 +322,7 @@ static void walk(struct net_flows *f, bool all)
 	void *from = NULL;
 	int r = 0;
 
+	f->due = f->sums_ns && now_ns - f->summed_ns >= f->sums_ns;
 	while (keys && flows && r == 0) {
 		n = BATCH;
 		r = bpf_map_lookup_batch(f->fd, from, &at, keys, flows, &n, &o);
@@ -306,6 +332,8 @@ static void walk(struct net_flows *f, bool all)
 			take_one(f, &keys[i], &flows[i], now_ns, all);
 		from = &at;
 	}
+	if (f->due)
+		f->summed_ns = now_ns;
 }
 
 int net_flow_query(void *ctx)

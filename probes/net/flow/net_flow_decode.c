@@ -97,7 +97,7 @@ static void set_body(struct net_flow_event *b, const struct net_flow_rec *r, uns
 		.mark = f->mark,
 		.why = r->why,
 		.is_reply = way == NET_WAY_BACK,
-		.point = r->way == way ? r->point : NET_POINT_NONE,
+		.point = r->way == way ? r->point : r->other_point ? r->other_point - 1 : NET_POINT_NONE,
 		.dir = !way		      ? f->dir
 		       : f->dir == NET_DIR_IN ? NET_DIR_OUT
 					      : NET_DIR_IN,

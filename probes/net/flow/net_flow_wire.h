@@ -99,7 +99,8 @@ struct net_flow_rec {
 	__u8 why;		/* NET_FLOW_* */
 	__u8 way;		/* NET_WAY_* of the packet that caused it */
 	__u8 point;		/* NET_POINT_* of that packet */
-	__u8 pad[5];
+	__u8 other_point;	/* of the other direction, plus 1; 0 = not told */
+	__u8 pad[4];
 	struct net_flow flow;
 };
 

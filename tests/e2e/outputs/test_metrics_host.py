@@ -31,6 +31,13 @@ raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
 for i in range({n}):
     raw.sendto(struct.pack("!HHHH", 7000, 7001, 12, 0xbad) + b"xxxx", ("{ip}", 0))
 """
+TO_NOBODY = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, 10, 0)      # IP_MTU_DISCOVER: no refusal is told
+for i in range({n}):
+    s.sendto(b"x", ("{ip}", 7999))
+"""
 LISTEN = """
 import socket, time
 u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -156,6 +163,18 @@ def test_flows_equal_the_interface(link, sonde, tmp_path):
     assert total(ends, "sonde_tcp_connections_total", at, 'state="reset"') == CONNECTIONS // 10
     assert total(ends, "sonde_tcp_rtt_seconds_count", at) == CONNECTIONS
     assert total(have, "sonde_network_packets_total", at, 'transport="udp"') == 10
+
+
+def test_packets_and_drops_of_flows_are_sums(link, sonde, tmp_path):
+    """Neither is an event for the agent; the last ones count although no packet follows."""
+    one = Agent(sonde, tmp_path, "network,hubble", netns=link.b)
+    link.a.python(TO_NOBODY.format(ip=link.b_ip, n=N), timeout=60)
+    name, way = "hubble_flows_processed_total", 'subtype="from-endpoint"'
+    have = one.wait(lambda have: total(have, "hubble_drop_total", 'reason="NO_SOCKET"') >= N and
+                    total(have, name, 'protocol="UDP"') >= N)
+    assert total(have, "hubble_drop_total", 'reason="NO_SOCKET"', 'protocol="UDP"') == N
+    assert total(have, name, 'protocol="UDP"', way) == total(have, name, 'protocol="UDP"') == N
+    assert total(have, "sonde_events_total", 'probe="net"', 'outcome="delivered"') < N / 2
 
 
 def test_cpu_time_is_that_of_a_busy_program(sonde, tmp_path):
