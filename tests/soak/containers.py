@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Names of containers that come and go, 50 a second, from the files of docker, podman and containerd. Needs root.
   containers.py [--sonde build/sonde] [--count 1000] [--rate 50]
-Each container is a process in a cgroup of its own that writes when it starts and half a second later; its engine has
-written its file before. The file is read beside the stream, and the first events wait for it. Prints how many containers
-have an event with the right name, and how many events have it, none, or a wrong one; exit status 1 if one is wrong,
-fewer than 99.9 % of the events have a name, or a container has no event."""
+Each container is a process in a cgroup of its own that writes when it starts and half a second later; its engine
+has written its file before. The file is read beside the stream, and the first events wait for it. Prints how many
+containers have an event with the right name, and how many events have it, none, or a wrong one; exit status 1 if
+one is wrong, fewer than 99.9 % of the events have a name, or a container has no event."""
 import argparse
 import collections
 import hashlib
