@@ -37,8 +37,8 @@ struct proc_containers {
 static void emit(struct proc_containers *c, const struct pending *p, const struct container_said *s)
 {
 	const struct { uint32_t space; const char *name; } names[] = {
-		{ SONDE_NAME_CONTAINER, s->name }, { SONDE_NAME_CONTAINER_IMAGE, s->image },
-		{ SONDE_NAME_POD, s->pod }, { SONDE_NAME_POD_NAMESPACE, s->pod_namespace },
+		{ SONDE_NAME_CONTAINER_IMAGE, s->image }, { SONDE_NAME_POD, s->pod },
+		{ SONDE_NAME_POD_NAMESPACE, s->pod_namespace }, { SONDE_NAME_CONTAINER, s->name },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -52,17 +52,19 @@ static void add(struct proc_containers *c, const struct pending *p)
 		c->pending.items[c->pending.len++] = *p;
 }
 
-/* Removes an entry that is due at @now_ns. */
+/* Removes the entry that has been due longest at @now_ns: events wait for it. */
 static bool take_due(struct proc_containers *c, uint64_t now_ns, struct pending *ret)
 {
-	for (size_t i = 0; i < c->pending.len; i++) {
-		if (c->pending.items[i].due_ns > now_ns)
-			continue;
-		*ret = c->pending.items[i];
-		c->pending.items[i] = c->pending.items[--c->pending.len];
-		return true;
-	}
-	return false;
+	struct pending *first = c->pending.items;
+
+	for (size_t i = 1; i < c->pending.len; i++)
+		if (c->pending.items[i].due_ns < first->due_ns)
+			first = &c->pending.items[i];
+	if (!c->pending.len || first->due_ns > now_ns)
+		return false;
+	*ret = *first;
+	*first = c->pending.items[--c->pending.len];
+	return true;
 }
 
 /* The loop runs while the files are read, and may add to the list. */
@@ -81,7 +83,10 @@ static void run_job(void *ctx)
 			return;
 		if (engine != CONTAINER_ENGINE_NONE) {
 			emit(c, &p, &said);
-		} else if (++p.tries < TRIES) {
+			continue;
+		}
+		probe_env_inject_name(c->env, SONDE_NAME_CONTAINER, p.cgroup_id, ""); /* events wait no longer */
+		if (++p.tries < TRIES) {
 			p.due_ns = clock_boot_ns() + RETRY_NS;
 			add(c, &p);
 		}
@@ -96,7 +101,7 @@ static void submit(struct proc_containers *c)
 
 void proc_container_note(struct proc_containers *c, uint64_t cgroup_id, const char *path)
 {
-	struct pending p = { .cgroup_id = cgroup_id };
+	struct pending p = { .cgroup_id = cgroup_id, .due_ns = clock_boot_ns() };
 
 	if (!c || !container_from_cgroup(path, p.id))
 		return;

@@ -79,11 +79,12 @@ int clickhouse_block_finish(struct clickhouse_block_maker *m, const char *host)
 		.rows_len = m->bytes->len - sizeof(h),
 		.n_rows = m->n_rows,
 	};
+	const char *insert = m->insert ? m->insert : m->table->insert;
 	struct buf *b = m->bytes;
 
 	memcpy(h.magic, CLICKHOUSE_BLOCK_MAGIC, sizeof(h.magic));
 	buf_add(b, m->table->name, strlen(m->table->name) + 1);
-	buf_add(b, m->table->insert, strlen(m->table->insert) + 1);
+	buf_add(b, insert, strlen(insert) + 1);
 	put_where(m, host);
 	buf_printf(b, "%016llx-%s-%llu%c", (unsigned long long)m->run, m->table->name,
 		   (unsigned long long)m->first_seq, 0);

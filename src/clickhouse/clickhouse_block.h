@@ -46,6 +46,7 @@ struct clickhouse_block {
 /* Rows that become a block. */
 struct clickhouse_block_maker {
 	const struct clickhouse_table *table; /* borrowed */
+	const char *insert; /* borrowed; NULL = that of the table */
 	uint64_t run;
 	uint64_t seq;		 /* of the next row */
 	uint64_t first_seq;	 /* of the block */

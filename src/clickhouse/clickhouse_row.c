@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/units.h"
 #include "clickhouse/clickhouse_schema.h"
@@ -23,6 +24,9 @@ static const uint8_t sizes[] = {
 	[CLICKHOUSE_I8] = 1,	  [CLICKHOUSE_I16] = 2,	 [CLICKHOUSE_I32] = 4,	[CLICKHOUSE_I64] = 8,
 	[CLICKHOUSE_TIME_NS] = 8, [CLICKHOUSE_TIME] = 4, [CLICKHOUSE_DATE] = 2, [CLICKHOUSE__MAX] = 0,
 };
+
+static const uint8_t bytes_of_nothing[] = { [CLICKHOUSE_IP] = 16, [CLICKHOUSE_MAC] = 6, [CLICKHOUSE_UUID] = 16,
+					    [CLICKHOUSE__MAX] = 0 };
 
 static void put_number(struct buf *out, enum clickhouse_type type, uint64_t v)
 {
@@ -113,16 +117,14 @@ static uint64_t as_number(const struct value *v)
 /* Of a field that the event lacks: zeros, which of a text and of flags are a length. */
 static void put_nothing(struct buf *out, enum clickhouse_type type)
 {
-	static const uint8_t bytes[] = { [CLICKHOUSE_IP] = 16, [CLICKHOUSE_MAC] = 6, [CLICKHOUSE_UUID] = 16,
-					 [CLICKHOUSE__MAX] = 0 };
 	static const char zero[16];
 	char *to;
 
-	if (sizes[type] || bytes[type]) {
+	if (sizes[type] || bytes_of_nothing[type]) {
 		to = buf_reserve(out, sizeof(zero));
 		if (to)
 			memset(to, 0, sizeof(zero));
-		buf_commit(out, to ? sizes[type] + bytes[type] : 0);
+		buf_commit(out, to ? sizes[type] + bytes_of_nothing[type] : 0);
 	} else {
 		buf_add_char(out, '\0');
 	}
@@ -194,11 +196,13 @@ struct numbers {
 };
 
 struct clickhouse_row_plan {
-	size_t room; /* the most bytes of all steps of a known size */
+	const struct clickhouse_table *table;
+	char *insert; /* owned; NULL = as yet unknown */
+	size_t room;  /* the most bytes of all steps of a known size */
 	const struct names *names;
 	uint64_t names_generation;
 	uint32_t names_count; /* changes of the names */
-	size_t n;
+	size_t n, n_used;     /* the used ones come first: those that a row has needed */
 	struct step steps[];
 };
 
@@ -260,11 +264,16 @@ struct clickhouse_row_plan *clickhouse_row_plan_new(const struct clickhouse_tabl
 {
 	struct clickhouse_row_plan *p = calloc(1, sizeof(*p) + t->columns.len * sizeof(p->steps[0]));
 
-	for (size_t i = 0; p && i < t->columns.len; i++)
+	if (!p)
+		return NULL;
+	p->table = t;
+	for (size_t i = 0; i < t->columns.len; i++)
 		if (!t->columns.items[i].absent && plan_step(p, &t->columns.items[i]) < 0) {
 			clickhouse_row_plan_free(p);
 			return NULL;
 		}
+	while (p->n_used < p->n && p->steps[p->n_used].column->from != CLICKHOUSE_FIELD)
+		p->n_used++;
 	return p;
 }
 
@@ -272,7 +281,23 @@ void clickhouse_row_plan_free(struct clickhouse_row_plan *p)
 {
 	for (size_t i = 0; p && i < p->n; i++)
 		free(p->steps[i].kept);
+	if (p)
+		free(p->insert);
 	free(p);
+}
+
+const char *clickhouse_row_plan_insert(struct clickhouse_row_plan *p)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+
+	if (p->insert)
+		return p->insert;
+	buf_printf(&b, "INSERT INTO %s", p->table->name);
+	for (size_t i = 0; i < p->n_used; i++)
+		buf_printf(&b, "%s%s", i ? ", " : " (", p->steps[i].column->name);
+	buf_add_str(&b, ") FORMAT RowBinary");
+	p->insert = buf_error(&b) ? NULL : strdup(buf_str(&b));
+	return p->insert;
 }
 
 static uint64_t load(const char *from, unsigned size)
@@ -292,6 +317,7 @@ static uint64_t load(const char *from, unsigned size)
 /* A row that is being written: @at is in the room that @out has reserved. */
 struct writer {
 	struct clickhouse_row_plan *plan;
+	const struct clickhouse_row *row;
 	const struct event *ev;
 	const struct section *proc; /* NULL = none */
 	struct buf *out;
@@ -303,7 +329,7 @@ static void commit(struct writer *w)
 	buf_commit(w->out, (size_t)(w->at - w->out->data) - w->out->len);
 }
 
-/* After other writes to @out. */
+/* After other writes to @out. False without memory: @at is NULL. */
 static bool reserve(struct writer *w)
 {
 	w->at = buf_reserve(w->out, w->plan->room);
@@ -367,34 +393,43 @@ static bool write_proc(struct writer *w, const struct step *s)
 	return write_text(w, text, len);
 }
 
-/* Names and flags of a number: mostly those of the last rows. */
-static bool write_kept(struct writer *w, const struct step *s, uint64_t number)
+/* Names and flags of a number: mostly those of the last rows. NULL: too long to be kept, or no memory. */
+static const struct kept *keep(struct writer *w, const struct step *s, uint64_t number)
 {
 	const bool iface = s->column->field->kind == FIELD_IFACE;
 	const uint64_t key = iface ? names_iface_key(w->ev->keys.netns, (uint32_t)number) : number;
 	struct kept *k = &s->kept[key * 0x9e3779b97f4a7c15ull >> (64 - KEPT_BITS)];
 	size_t before, len;
 
-	if (k->key == key && k->names == w->plan->names_count) {
-		memcpy(w->at, k->bytes, sizeof(k->bytes));
-		w->at += k->len;
-		return true;
-	}
+	if (k->key == key && k->names == w->plan->names_count)
+		return k;
 	commit(w);
 	before = w->out->len;
 	put_field(s->column, w->ev, w->out);
 	len = w->out->len - before;
-	if (len <= sizeof(k->bytes)) {
+	if (len && len <= sizeof(k->bytes)) {
 		*k = (struct kept){ .key = key, .names = w->plan->names_count, .len = (uint8_t)len };
 		memcpy(k->bytes, w->out->data + before, len);
 	}
-	return reserve(w);
+	w->out->len = before;
+	return reserve(w) && len && len <= sizeof(k->bytes) ? k : NULL;
 }
 
-static bool write_step(struct writer *w, const struct step *s, const char *from, const char *host)
+static bool write_kept(struct writer *w, const struct step *s, uint64_t number)
 {
-	switch (s->kind) {
-	case STEP_HOST: return write_text(w, host, strlen(host));
+	const struct kept *k = keep(w, s, number);
+
+	if (!k)
+		return w->at && write_field(w, s);
+	memcpy(w->at, k->bytes, sizeof(k->bytes));
+	w->at += k->len;
+	return true;
+}
+
+static bool write_step(struct writer *w, const struct step *s, enum step_kind kind, const char *from)
+{
+	switch (kind) {
+	case STEP_HOST: return write_text(w, w->row->host, strlen(w->row->host));
 	case STEP_NUMBER: return write_number(w, load(from, s->place.size), s->bytes);
 	case STEP_BOOL: return write_number(w, !!load(from, s->place.size), s->bytes);
 	case STEP_IP: return write_ip(w, from);
@@ -405,6 +440,93 @@ static bool write_step(struct writer *w, const struct step *s, const char *from,
 	case STEP__MAX: break;
 	}
 	return write_field(w, s);
+}
+
+/* False if the value may be more than zeros. */
+static bool is_nothing(struct writer *w, const struct step *s, enum step_kind kind, const char *from)
+{
+	const struct kept *k;
+	struct sec_str str;
+	struct value v;
+
+	switch (kind) {
+	case STEP_NUMBER:
+	case STEP_BOOL: return !load(from, s->place.size);
+	case STEP_IP: return !ipaddr_bytes(*(const uint8_t *)from);
+	case STEP_CHARS: return !*from;
+	case STEP_PROC:
+		if (w->proc)
+			memcpy(&str, (const char *)w->proc->data + s->place.off, sizeof(str));
+		return !w->proc || !str.len;
+	case STEP_KEPT:
+		k = keep(w, s, load(from, s->place.size));
+		return k && k->len == 1 && !k->bytes[0];
+	case STEP_HOST:
+	case STEP_GET:
+	case STEP__MAX: break;
+	}
+	return event_get(w->ev, s->column->field, &v) < 0;
+}
+
+/* ---- columns that a later row needs ---- */
+
+static uint64_t take_varint(struct cursor *c)
+{
+	uint64_t v = 0;
+	uint8_t b = 0x80;
+
+	for (unsigned shift = 0; b & 0x80 && shift < 64; shift += 7) {
+		b = cur_u8(c);
+		v |= (uint64_t)(b & 0x7f) << shift;
+	}
+	return v;
+}
+
+static void skip_text(struct cursor *c)
+{
+	cur_skip(c, take_varint(c));
+}
+
+static void skip_value(struct cursor *c, enum clickhouse_type type)
+{
+	uint64_t n;
+
+	switch (type) {
+	case CLICKHOUSE_WORD:
+	case CLICKHOUSE_TEXT: skip_text(c); break;
+	case CLICKHOUSE_FLAGS:
+		for (n = take_varint(c); n && cur_ok(c); n--)
+			skip_text(c);
+		break;
+	default: cur_skip(c, sizes[type] + bytes_of_nothing[type]);
+	}
+}
+
+/* The rows of @out from @from on have the first @had steps: zeros of the other used ones are added to each. */
+static int widen(const struct clickhouse_row_plan *p, size_t had, struct buf *out, size_t from)
+{
+	struct cursor c = cur_init(out->data + from, out->len - from);
+	_cleanup_(buf_fini) struct buf wide = { 0 };
+	struct buf narrow;
+
+	buf_add(&wide, out->data, from);
+	while (cur_left(&c)) {
+		const uint8_t *row = c.pos;
+
+		for (size_t i = 0; i < had; i++)
+			skip_value(&c, p->steps[i].column->type);
+		if (!cur_ok(&c))
+			return -EBADMSG;
+		buf_add(&wide, row, (size_t)(c.pos - row));
+		for (size_t i = had; i < p->n_used; i++)
+			put_nothing(&wide, p->steps[i].column->type);
+	}
+	if (buf_error(&wide))
+		return buf_error(&wide);
+	narrow = *out;
+	*out = wide;
+	wide = narrow;
+	return 0;
 }
 
 static void follow_names(struct clickhouse_row_plan *p, const struct names *names)
@@ -418,8 +540,33 @@ static void follow_names(struct clickhouse_row_plan *p, const struct names *name
 	p->names_count++;
 }
 
+/* Moves the unused steps that the row needs behind the used ones. */
+static void use_steps(struct writer *w, const char *const *parts)
+{
+	struct clickhouse_row_plan *p = w->plan;
+
+	for (size_t i = p->n_used; w->at && i < p->n; i++) {
+		const struct step s = p->steps[i];
+
+		if (is_nothing(w, &s, w->ev->hide ? STEP_GET : s.kind, parts[s.place.part] + s.place.off))
+			continue;
+		p->steps[i] = p->steps[p->n_used];
+		p->steps[p->n_used++] = s;
+	}
+}
+
+static void write_used(struct writer *w, const char *const *parts)
+{
+	for (size_t i = 0; w->at && i < w->plan->n_used; i++) {
+		const struct step *s = &w->plan->steps[i];
+		const bool hidden = w->ev->hide && s->column->from == CLICKHOUSE_FIELD;
+
+		write_step(w, s, hidden ? STEP_GET : s->kind, parts[s->place.part] + s->place.off);
+	}
+}
+
 int clickhouse_row_put(struct clickhouse_row_plan *p, const struct clickhouse_row *row, const struct event *ev,
-		       struct buf *out)
+		       struct buf *out, size_t from)
 {
 	const uint64_t second = row->ts_ns / NS_PER_S;
 	const struct numbers numbers = { row->run, row->seq, row->ts_ns, (uint32_t)second,
@@ -429,22 +576,32 @@ int clickhouse_row_put(struct clickhouse_row_plan *p, const struct clickhouse_ro
 		[EVENT_PART_HEAD] = (const char *)ev,
 		[EVENT_PART_BODY] = ev->body,
 	};
-	struct writer w = { .plan = p, .ev = ev, .out = out };
+	struct writer w = { .plan = p, .row = row, .ev = ev, .out = out };
+	const size_t had = p->n_used;
+	size_t begin = out->len;
+	int r = 0;
 
 	follow_names(p, ev->names);
 	w.proc = event_proc(ev) ? event_section(ev, SEC_PROC) : NULL;
-	if (!reserve(&w))
-		return buf_error(out);
-	for (size_t i = 0; i < p->n; i++) {
-		const struct step *s = &p->steps[i];
-		const bool hidden = ev->hide && s->column->from == CLICKHOUSE_FIELD;
-		const char *from = parts[s->place.part] + s->place.off;
-
-		if (hidden ? !write_field(&w, s) : !write_step(&w, s, from, row->host))
-			return buf_error(out);
+	reserve(&w);
+	use_steps(&w, parts);
+	if (p->n_used > had) {
+		free(TAKE_PTR(p->insert));
+		r = widen(p, had, out, from);
+		if (r < 0)
+			p->n_used = had;
+		begin = out->len;
 	}
-	commit(&w);
-	return buf_error(out);
+	if (r >= 0 && reserve(&w))
+		write_used(&w, parts);
+	if (r >= 0 && w.at) {
+		commit(&w);
+		return 0;
+	}
+	r = r < 0 ? r : buf_error(out);
+	out->len = begin;
+	out->error = 0;
+	return r;
 }
 
 /* ---- tables without a type ---- */

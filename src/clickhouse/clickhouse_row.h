@@ -23,15 +23,22 @@ struct clickhouse_row {
 
 /*
  * How rows of a table are made, once the server's columns are known: @t is borrowed. Names of numbers are kept from
- * row to row. NULL without memory.
+ * row to row. Rows have the columns for which one of them had a value; the server fills in the others, which costs
+ * half of a row. NULL without memory.
  */
 struct clickhouse_row_plan;
 struct clickhouse_row_plan *clickhouse_row_plan_new(const struct clickhouse_table *t);
 void clickhouse_row_plan_free(struct clickhouse_row_plan *p); /* NULL is fine */
 
-/* Appends the row of @ev, an event of the table's type. 0 or -ENOMEM; out then ends with part of the row. */
+/* "INSERT INTO ..." of the rows so far, valid until the next row. NULL without memory. */
+const char *clickhouse_row_plan_insert(struct clickhouse_row_plan *p);
+
+/*
+ * Appends the row of @ev, an event of the table's type, to @out, which has rows of the same block from @from on: they
+ * get a column that is new. 0, or -ENOMEM without a new row.
+ */
 int clickhouse_row_put(struct clickhouse_row_plan *p, const struct clickhouse_row *row, const struct event *ev,
-		       struct buf *out);
+		       struct buf *out, size_t from);
 
 /* Values of a table without a type, in the order of its columns; each is skipped if the server lacks the column. */
 struct clickhouse_row_put {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pipeline/pipeline_hold.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "base/macros.h"
+#include "container/container.h"
 #include "event/decode.h"
 #include "sonde/ident_wire.h"
 #include "sonde/wire.h"
@@ -44,6 +46,34 @@ static bool lacks_image(struct pipeline_hold *h, struct state *state, const stru
 	return false;
 }
 
+static uint64_t *container_slot(struct pipeline_hold *h, uint64_t cgroup_id)
+{
+	return &h->containers[cgroup_id % HOLD_CONTAINERS];
+}
+
+/* The names of a container follow the path of its cgroup, its own as the last one; "" if no engine has it. */
+bool pipeline_hold_learn(struct pipeline_hold *h, const struct sonde_rec *r)
+{
+	const struct sonde_name_rec *n = (const void *)r;
+	char path[PATH_MAX], id[CONTAINER_ID_MAX];
+
+	if (r->type != SONDE_EV_NAME || r->len < sizeof(*n) || n->name_len > r->len - sizeof(*n))
+		return false;
+	if (n->space == SONDE_NAME_CGROUP && n->name_len < sizeof(path)) {
+		*(char *)mempcpy(path, n->name, n->name_len) = '\0';
+		if (container_from_cgroup(path, id))
+			*container_slot(h, n->key) = n->key;
+	}
+	if (n->space == SONDE_NAME_CONTAINER && *container_slot(h, n->key) == n->key)
+		*container_slot(h, n->key) = 0;
+	return n->space >= SONDE_NAME_CONTAINER && n->space <= SONDE_NAME_POD_UID;
+}
+
+static bool lacks_names(struct pipeline_hold *h, const struct sonde_ident *id)
+{
+	return id->cgroup_id && *container_slot(h, id->cgroup_id) == id->cgroup_id;
+}
+
 /* The program has not read all frames with these bytes. */
 static bool lacks_call(struct state *state, const struct state_range *bytes)
 {
@@ -69,7 +99,7 @@ static bool is_incomplete(struct pipeline_hold *h, struct state *state, const st
 	const struct sonde_ident *id = decode_ident(r);
 
 	return id && r->instance && r->len >= sizeof(*r) + sizeof(*id) &&
-	       (lacks_call(state, bytes) || lacks_owner(state, r, id) || lacks_image(h, state, r, id));
+	       (lacks_names(h, id) || lacks_call(state, bytes) || lacks_owner(state, r, id) || lacks_image(h, state, r, id));
 }
 
 static bool begins_incomplete(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r,
@@ -91,7 +121,7 @@ bool pipeline_hold_needed(struct pipeline_hold *h, struct state *state, const st
 		return true;
 	if (!begins_incomplete(h, state, r, &bytes))
 		return false;
-	if (h->vain < VAIN_HOLDS)
+	if (h->vain < VAIN_HOLDS || lacks_names(h, decode_ident(r)))
 		return true;
 	return ++h->vain % VAIN_HOLDS == 0;
 }
@@ -101,6 +131,7 @@ int pipeline_hold_add(struct pipeline_hold *h, struct state *state, const struct
 	struct held head = { .len = ROUND_UP(r->len, 8), .injected = injected };
 
 	head.incomplete = begins_incomplete(h, state, r, &head.bytes);
+	head.names = head.incomplete && lacks_names(h, decode_ident(r));
 	buf_consume(&h->queue, h->head);
 	h->head = 0;
 	buf_add(&h->queue, &head, sizeof(head));
@@ -119,11 +150,12 @@ static const struct held *first(const struct pipeline_hold *h, const struct sond
 bool pipeline_hold_is_late(const struct pipeline_hold *h, uint64_t now_ns)
 {
 	const struct sonde_rec *r;
+	const struct held *f;
 
 	if (pipeline_hold_is_empty(h))
 		return false;
-	first(h, &r);
-	return r->ts_ns + HOLD_NS < now_ns;
+	f = first(h, &r);
+	return r->ts_ns + (f->names ? HOLD_NAMES_NS : HOLD_NS) < now_ns;
 }
 
 bool pipeline_hold_next(struct pipeline_hold *h, struct state *state, uint64_t now_ns, struct held *ret)
@@ -137,7 +169,10 @@ bool pipeline_hold_next(struct pipeline_hold *h, struct state *state, uint64_t n
 	if (f->incomplete && is_incomplete(h, state, r, &f->bytes)) {
 		if (!pipeline_hold_is_late(h, now_ns) && h->queue.len - h->head < HOLD_BYTES)
 			return false;
-		h->vain++;
+		if (f->names) /* its next records do not wait */
+			*container_slot(h, decode_ident(r)->cgroup_id) = 0;
+		else
+			h->vain++;
 	} else if (f->incomplete) {
 		h->vain = 0;
 	}

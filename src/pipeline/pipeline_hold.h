@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records whose identity a later record completes wait for it, at most HOLD_NS of event time: packets of a connection
- * that no process has accepted, events in the middle of an exec, packets whose bytes a program has yet to read. Later
- * records queue up behind them, so the order stays. Only the stream decides: a replay holds the same records.
+ * that no process has accepted, events in the middle of an exec, packets whose bytes a program has yet to read. Those of
+ * a new container wait HOLD_NAMES_NS for its names, which are read from files beside the stream. Later records queue up
+ * behind them, so the order stays. Only the stream decides: a replay holds the same records.
  */
 #ifndef PIPELINE_PIPELINE_HOLD_H
 #define PIPELINE_PIPELINE_HOLD_H
@@ -18,7 +19,9 @@ struct sonde_rec;
 struct state;
 
 #define HOLD_NS (50 * NS_PER_MS)
+#define HOLD_NAMES_NS (250 * NS_PER_MS)
 #define HOLD_IMAGES 1024
+#define HOLD_CONTAINERS 1024
 
 struct pipeline_hold {
 	struct buf queue;	/* struct held and its record, 8-byte aligned */
@@ -28,6 +31,7 @@ struct pipeline_hold {
 	void *ctx;
 	unsigned vain;		/* holds in a row that no record completed */
 	uint64_t images[HOLD_IMAGES]; /* numbers of images that the engine knows, by their low bits */
+	uint64_t containers[HOLD_CONTAINERS]; /* cgroups whose names are looked up, by their low bits */
 };
 
 /* A record of the queue. */
@@ -35,11 +39,15 @@ struct held {
 	uint32_t len;		/* of the record, padding included */
 	bool injected;
 	bool incomplete;
+	bool names;		/* it lacks those of its container */
 	struct state_range bytes; /* whose call is still to be known; cookie 0 = none */
 	const struct sonde_rec *rec; /* behind this struct; set by pipeline_hold_next() */
 };
 
 void pipeline_hold_fini(struct pipeline_hold *h);
+
+/* A name of the stream. True if records that wait need it. */
+bool pipeline_hold_learn(struct pipeline_hold *h, const struct sonde_rec *r);
 
 /* Must @r wait, for itself or behind others? */
 bool pipeline_hold_needed(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r);

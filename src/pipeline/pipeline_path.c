@@ -323,14 +323,16 @@ static void deliver_held(struct pipeline *p, uint64_t now_ns)
 }
 
 /*
- * Facts of instance 0 (proc), whose decoder has no state, reach the engine at once, so that they complete the records
- * in front of them.
+ * Facts of instance 0 (proc), whose decoder has no state, and names of containers are learned at once, so that they
+ * complete the records in front of them.
  */
 static void hold_or_deliver(struct pipeline *p, const struct sonde_rec *r, size_t len)
 {
+	const bool names = pipeline_hold_learn(&p->hold, r);
+
 	decode_fact(p->decode, r, len, learn_event, p);
 	if (!pipeline_hold_is_empty(&p->hold)) {
-		if (!r->instance && !is_core(r))
+		if (names || (!r->instance && !is_core(r)))
 			decode_record(p->decode, r, len, learn_event, p);
 		deliver_held(p, r->ts_ns);
 	}

@@ -107,7 +107,8 @@ static int put_block(struct sink *s, struct open_block *b)
 
 	if (!n)
 		return 0;
-	r = clickhouse_block_finish(&b->maker, st->host.hostname);
+	b->maker.insert = b->plan ? clickhouse_row_plan_insert(b->plan) : NULL;
+	r = b->plan && !b->maker.insert ? -ENOMEM : clickhouse_block_finish(&b->maker, st->host.hostname);
 	if (r >= 0)
 		r = outfile_batch(s->out, b->bytes.data, b->bytes.len, n);
 	clickhouse_block_reset(&b->maker);
@@ -203,7 +204,6 @@ static int clickhouse_event(struct sink *s, const struct event *ev)
 	struct clickhouse *st = s->state;
 	struct open_block *b = &st->blocks[st->tables[ev->desc->type]];
 	struct clickhouse_row row = { .host = st->host.hostname, .run = st->run };
-	size_t before;
 	int r;
 
 	if (b == st->blocks)
@@ -216,14 +216,10 @@ static int clickhouse_event(struct sink *s, const struct event *ev)
 	r = begin_row(s, b, row.ts_ns);
 	if (r < 0)
 		return r;
-	before = b->bytes.len;
 	row.seq = b->maker.seq;
-	r = clickhouse_row_put(b->plan, &row, ev, &b->bytes);
-	if (r < 0) {
-		b->bytes.len = before;
-		b->bytes.error = 0;
+	r = clickhouse_row_put(b->plan, &row, ev, &b->bytes, sizeof(struct clickhouse_block_head));
+	if (r < 0)
 		return r;
-	}
 	clickhouse_block_end_row(&b->maker, row.ts_ns);
 	return 0;
 }

@@ -41,7 +41,7 @@ ALLOWED = {
     "btf": {"base", "libbpf"},
     "host": {"base", "sonde", "libbpf"},
     "probe": {"base", "btf", "event", "host", "loop", "ring", "sonde", "libbpf"},
-    "pipeline": {"base", "btf", "cilium", "clickhouse", "event", "host", "http_client", "ipc",
+    "pipeline": {"base", "btf", "cilium", "clickhouse", "container", "event", "host", "http_client", "ipc",
                  "loop", "probe", "ring", "scap", "sinks", "sonde", "source", "stack", "state", "sym", "worker"},
 }
 EVERYTHING = {"agent", "cmd", "compat", "lib", "main"}

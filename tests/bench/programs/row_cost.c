@@ -60,7 +60,7 @@ static double encode(struct bench *b, struct clickhouse_row_plan *p, struct buf 
 		ev.scratch = &b->scratch;
 		row.seq = i;
 		row.ts_ns = ev.ts_ns + (uint64_t)ev.clock_offset_ns;
-		check(clickhouse_row_put(p, &row, &ev, out));
+		check(clickhouse_row_put(p, &row, &ev, out, 0));
 		bytes += out->len - before;
 		if (out->len > BLOCK_BYTES)
 			out->len = 0;

@@ -183,7 +183,7 @@ static void rows_are_as_the_format_says(void **state)
 	assert_int_equal(clickhouse_schema_settle(s, own_columns), 0);
 	plan = clickhouse_row_plan_new(clickhouse_schema_table(s, &toy_desc));
 	assert_non_null(plan);
-	assert_int_equal(clickhouse_row_put(plan, &row, &ev, &out), 0);
+	assert_int_equal(clickhouse_row_put(plan, &row, &ev, &out, 0), 0);
 	assert_int_equal(out.len, sizeof(want) - 1);
 	assert_memory_equal(out.data, want, out.len);
 	buf_fini(&out);
@@ -196,8 +196,7 @@ static void put_row(struct clickhouse_row_plan *plan, const struct event *ev, st
 {
 	static const struct clickhouse_row row = { .host = "host", .run = 1, .seq = 2, .ts_ns = 4000000000 };
 
-	buf_reset(out);
-	assert_int_equal(clickhouse_row_put(plan, &row, ev, out), 0);
+	assert_int_equal(clickhouse_row_put(plan, &row, ev, out, 0), 0);
 }
 
 /* All fields of an event that hides those of other processes are read by event_get(); the toy has none of them. */
@@ -207,6 +206,10 @@ static void assert_row(struct clickhouse_row_plan *plan, const struct event *ev)
 	struct buf a = { 0 }, b = { 0 };
 
 	slow.hide = HIDE_OTHERS;
+	put_row(plan, &slow, &b);
+	put_row(plan, ev, &a);
+	buf_reset(&a);
+	buf_reset(&b);
 	put_row(plan, ev, &a);
 	put_row(plan, &slow, &b);
 	assert_int_equal(a.len, b.len);
@@ -258,6 +261,36 @@ static void rows_are_as_their_fields(void **state)
 		assert_row(plan, &ev);
 	}
 	event_names_free(names);
+	clickhouse_row_plan_free(plan);
+	clickhouse_schema_free(s);
+	registry_free(reg);
+}
+
+/* The rows before it get a column too, and the insert names those of all rows. */
+static void rows_get_the_columns_that_have_values(void **state)
+{
+	struct registry *reg;
+	struct clickhouse_schema *s = make_schema(&reg);
+	struct clickhouse_row_plan *plan = clickhouse_row_plan_new(clickhouse_schema_table(s, &toy_desc));
+	struct toy bodies[] = { { .big = 1 }, { .bits = 3, .name = "name" }, { .small = 4, .bits = 1 } };
+	struct buf grown = { 0 }, again = { 0 };
+
+	(void)state;
+	assert_non_null(plan);
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned k = 0; k < ARRAY_SIZE(bodies); k++) {
+			struct event ev = { .desc = &toy_desc, .body = &bodies[k], .body_len = sizeof(bodies[k]) };
+
+			ev.tid = k == 1 ? 7 : 0;
+			put_row(plan, &ev, i ? &again : &grown);
+		}
+	assert_int_equal(grown.len, again.len);
+	assert_memory_equal(grown.data, again.data, again.len);
+	assert_string_equal(clickhouse_row_plan_insert(plan),
+			    "INSERT INTO toy_thing (host, run, seq, ts_ns, time, date, toy_big, toy_mac, "
+			    "evt_probe_instance, toy_bits, toy_its_name, thread_tid, toy_small) FORMAT RowBinary");
+	buf_fini(&grown);
+	buf_fini(&again);
 	clickhouse_row_plan_free(plan);
 	clickhouse_schema_free(s);
 	registry_free(reg);
@@ -700,6 +733,7 @@ int main(void)
 		cmocka_unit_test(a_server_gets_what_it_lacks),
 		cmocka_unit_test(rows_are_as_the_format_says),
 		cmocka_unit_test(rows_are_as_their_fields),
+		cmocka_unit_test(rows_get_the_columns_that_have_values),
 		cmocka_unit_test(answers_come_in_any_pieces),
 		cmocka_unit_test(other_answers_are_refused),
 		cmocka_unit_test(a_block_says_what_it_is),

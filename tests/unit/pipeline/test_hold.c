@@ -154,6 +154,50 @@ static void an_event_within_an_exec_waits_for_its_record(void **state)
 	state_free(s);
 }
 
+static uint64_t name(struct pipeline_hold *h, uint32_t space, uint64_t cgroup_id, const char *text)
+{
+	_Alignas(8) char bytes[256] = { 0 };
+	struct sonde_name_rec *n = (void *)bytes;
+
+	n->space = space;
+	n->key = cgroup_id;
+	n->name_len = (uint32_t)strlen(text);
+	memcpy(n->name, text, n->name_len);
+	n->hdr = (struct sonde_rec){ .type = SONDE_EV_NAME, .len = (uint32_t)sizeof(*n) + n->name_len };
+	return pipeline_hold_learn(h, &n->hdr);
+}
+
+#define DOCKER "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void an_event_of_a_new_container_waits_for_its_name(void **state)
+{
+	struct state *s = state_new(0);
+	struct pipeline_hold h = { 0 };
+	struct ident_rec of_7 = record(1000), of_8 = record(1010);
+
+	(void)state;
+	of_7.id.cgroup_id = 7;
+	of_8.id.cgroup_id = 8;
+	assert_false(name(&h, SONDE_NAME_CGROUP, 6, "/user.slice"));
+	assert_false(name(&h, SONDE_NAME_CGROUP, 7, DOCKER));
+	assert_false(name(&h, SONDE_NAME_CGROUP, 8, DOCKER));
+	assert_true(pipeline_hold_needed(&h, s, &of_7.hdr));
+	assert_int_equal(pipeline_hold_add(&h, s, &of_7.hdr, false), 0);
+	assert_int_equal(pipeline_hold_add(&h, s, &of_8.hdr, false), 0);
+	assert_true(name(&h, SONDE_NAME_POD, 7, "pod"));
+	assert_int_equal(next(&h, s, 1000 + HOLD_NAMES_NS), 0);
+	assert_true(name(&h, SONDE_NAME_CONTAINER, 7, "web"));
+	assert_int_equal(next(&h, s, 1020), 1000);
+	assert_false(pipeline_hold_is_late(&h, 1010 + HOLD_NAMES_NS));
+	assert_int_equal(next(&h, s, 1010 + HOLD_NAMES_NS), 0);
+	assert_true(pipeline_hold_is_late(&h, 1011 + HOLD_NAMES_NS));
+	assert_int_equal(next(&h, s, 1011 + HOLD_NAMES_NS), 1010);
+	assert_false(pipeline_hold_needed(&h, s, &of_7.hdr)); /* a wait in vain is the only one */
+	assert_false(pipeline_hold_needed(&h, s, &of_8.hdr));
+	pipeline_hold_fini(&h);
+	state_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_wait_in_vain_ends),
 		cmocka_unit_test(waits_that_are_always_in_vain_become_rare),
 		cmocka_unit_test(an_event_within_an_exec_waits_for_its_record),
+		cmocka_unit_test(an_event_of_a_new_container_waits_for_its_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
