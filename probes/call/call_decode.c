@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/arena.h"
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "call/call_conn.h"

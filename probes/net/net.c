@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "loop/coop.h"
 #include "probe/env.h"

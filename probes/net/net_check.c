@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "probe/env.h"
 #include "probes/net/drop/net_drop.h"
 #include "probes/net/drop/net_xdp.h"

@@ -3,7 +3,6 @@
  * Event types of system calls: fields and text lines.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"

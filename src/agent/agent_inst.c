@@ -11,7 +11,6 @@
 
 #include "agent/access/agent_rights.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"

@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "clickhouse/clickhouse_sync.h"

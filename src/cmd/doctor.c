@@ -4,7 +4,6 @@
  * soon as it is known.
  */
 #include <bpf/btf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

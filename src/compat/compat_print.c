@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "compat/compat.h"
 #include "event/json.h"
 

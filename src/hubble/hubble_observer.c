@@ -20,7 +20,6 @@
 #include "event/core.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
-#include "event/names.h"
 #include "http/grpc_server.h"
 #include "hubble/hubble_request.h"
 #include "hubble/hubble_ring.h"

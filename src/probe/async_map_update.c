@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/macros.h"
 #include "base/vec.h"
 
 #define TIMEOUT_NS 5000000000ull	/* the thread needs two time slices */

@@ -4,7 +4,6 @@
  * in time.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"

@@ -2,7 +2,6 @@
 #include "sinks/json_line.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"

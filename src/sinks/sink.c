@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/macros.h"
 #include "sinks/outfile.h"
 
 #define SINK(name) extern const struct sink_ops name##_sink;

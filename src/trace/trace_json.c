@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
 #include "event/json.h"
 #include "trace/trace_call.h"
 #include "trace/trace_text.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "sonde/scap_wire.h"

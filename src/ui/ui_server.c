@@ -6,7 +6,6 @@
 #include "ui/ui_server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "loop/coop.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_part.h"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/sys/snapshot/sys_container.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "container/container_find.h"
 #include "event/event.h"

@@ -12,7 +12,6 @@
 #include "agent/access/agent_use.h"
 #include "agent/agent_state.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/units.h"
 #include "ipc/proto.h"
 

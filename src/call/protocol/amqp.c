@@ -8,7 +8,6 @@
  * delivered message is answered by the client's ack, nack or reject where its consumers acknowledge. Fields of
  * connection.start-ok and .secure-ok hold secrets and are not read.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"

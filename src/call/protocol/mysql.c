@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "base/macros.h"
 #include "call/call_frame.h"
 #include "call/call_names.h"
 #include "call/call_protocol.h"

@@ -2,7 +2,6 @@
 /*
  * sonde monitor: packets at their observation points and drops with reason, location and process.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

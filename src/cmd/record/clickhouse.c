@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "base/units.h"
 #include "clickhouse/clickhouse_query.h"
 #include "clickhouse/clickhouse_schema.h"

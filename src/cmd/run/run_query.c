@@ -2,8 +2,6 @@
 #include "cmd/run/run_query.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/macros.h"
 #include "base/units.h"
 #include "compat/strace/strace_opts.h"
 #include "event/event.h"

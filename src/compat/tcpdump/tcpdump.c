@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "base/vec.h"

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
 

@@ -4,7 +4,6 @@
  */
 #include "scap/state/state.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/macros.h"

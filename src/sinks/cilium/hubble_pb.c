@@ -5,10 +5,8 @@
 #include "sinks/cilium/hubble_pb.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "base/units.h"
 #include "cilium/hubble.h"
 #include "event/event.h"

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/json.h"
