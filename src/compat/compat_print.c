@@ -106,30 +106,20 @@ int compat_print_list(FILE *out)
 
 /* ---- one object per row ---- */
 
-static void put_member(struct json *j, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
-
 static void add_object(const char *tool, const struct opt *o, struct buf *b)
 {
 	const char letter[] = { o->key, '\0' };
 	struct json j = { .out = b };
 
 	json_open(&j, '{');
-	json_key(&j, "v");
-	json_u64(&j, 1);
-	put_member(&j, "tool", tool);
-	put_member(&j, "option", o->name);
-	put_member(&j, "letter", o->key ? letter : NULL);
-	put_member(&j, "arg", o->arg);
-	json_key(&j, "optional");
-	json_bool(&j, o->optional || o->kind == OPT_MAYBE);
-	put_member(&j, "status", status_names[status_of(o)]);
-	put_member(&j, "text", text_of(o));
+	json_put_u64(&j, "v", 1);
+	json_put_text(&j, "tool", tool);
+	json_put_text(&j, "option", o->name);
+	json_put_text(&j, "letter", o->key ? letter : NULL);
+	json_put_text(&j, "arg", o->arg);
+	json_put_bool(&j, "optional", o->optional || o->kind == OPT_MAYBE);
+	json_put_text(&j, "status", status_names[status_of(o)]);
+	json_put_text(&j, "text", text_of(o));
 	json_close(&j, '}');
 	buf_add_char(b, '\n');
 }

@@ -392,32 +392,20 @@ static int make_rows(const struct rpc_classes *c, struct rows *rows)
 	return 0;
 }
 
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
-
-static void json_number(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_u64(j, n);
-}
-
 static void json_row(const struct row *row, struct buf *out)
 {
 	struct json j = { .out = out };
 
 	json_open(&j, '{');
-	json_number(&j, "v", 1);
-	json_text(&j, "type", "connections");
-	json_text(&j, "protocol", row->protocol);
-	json_text(&j, "source", row->source);
-	json_number(&j, "connections", row->conns);
-	json_number(&j, "calls", row->calls);
-	json_number(&j, "seen", row->seen);
-	json_number(&j, "not_seen", row->unseen);
-	json_text(&j, "why", why_text(row->why));
+	json_put_u64(&j, "v", 1);
+	json_put_text(&j, "type", "connections");
+	json_put_text(&j, "protocol", row->protocol);
+	json_put_text(&j, "source", row->source);
+	json_put_u64(&j, "connections", row->conns);
+	json_put_u64(&j, "calls", row->calls);
+	json_put_u64(&j, "seen", row->seen);
+	json_put_u64(&j, "not_seen", row->unseen);
+	json_put_text(&j, "why", why_text(row->why));
 	json_close(&j, '}');
 	buf_add_char(out, '\n');
 }

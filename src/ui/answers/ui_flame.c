@@ -272,7 +272,7 @@ static int answer(struct flame *f, const void *ctx, struct ui_answer *a, struct 
 	json_open(&j, '{');
 	ui_scan_head(&f->scan, &j);
 	ui_answer_put_text(&j, "unit", stack_weight_units[f->weight]);
-	ui_answer_put_u64(&j, "samples", f->samples);
+	json_put_u64(&j, "samples", f->samples);
 	r = ui_tree_write(&f->tree, q->px, q->against.on, &j);
 	json_close(&j, '}');
 	return r;

@@ -213,16 +213,16 @@ static void put_side(struct json *j, const struct event *ev, enum side side)
 	json_open(j, '{');
 	ui_answer_put_text(j, "side", side_names[side]);
 	ui_answer_put_text(j, "host", event_names_host(ev->names));
-	ui_answer_put_u64(j, "pid", ev->tgid);
+	json_put_u64(j, "pid", ev->tgid);
 	put_process(j, ev);
 	put_value(j, "call", ev, "rpc.id");
 	put_value(j, "method", ev, "rpc.name");
 	put_value(j, "status", ev, "rpc.status");
-	ui_answer_put_bool(j, "error", number(ev, "rpc.error"));
+	json_put_bool(j, "error", number(ev, "rpc.error"));
 	if (number(ev, "rpc.latency"))
-		ui_answer_put_u64(j, "latency", number(ev, "rpc.latency"));
+		json_put_u64(j, "latency", number(ev, "rpc.latency"));
 	ui_answer_put_time(j, "ts", view_kept_time(ev));
-	ui_answer_put_u64(j, "event", ev->seq);
+	json_put_u64(j, "event", ev->seq);
 	json_close(j, '}');
 }
 
@@ -254,7 +254,7 @@ static int put_all(struct work *w, bool by_span, struct buf *out)
 
 	choose(w, seqs);
 	json_open(&j, '{');
-	ui_answer_open(&j, "sides", '[');
+	json_put_open(&j, "sides", '[');
 	for (enum side i = 0; i < SIDE__MAX; i++) {
 		if (!event_at(w, seqs[i], &ev))
 			continue;

@@ -159,7 +159,7 @@ static void put_lines(struct json *j, const struct buf *lines)
 {
 	const char *p = lines->data, *end = p + lines->len;
 
-	ui_answer_open(j, "operations", '[');
+	json_put_open(j, "operations", '[');
 	while (p < end) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 

@@ -206,7 +206,7 @@ static bool is_exact(const struct view_rows *t, const struct view_row *r)
 
 static void put_notes(struct json *j, const struct view_rows *t, const struct view_row *r)
 {
-	ui_answer_open(j, "notes", '[');
+	json_put_open(j, "notes", '[');
 	for (size_t i = 0; i < view_n_notes(t->view); i++) {
 		const char *note = view_rows_note(t, r, i);
 
@@ -224,28 +224,27 @@ static void put_row(struct json *j, const struct view_rows *t, const struct view
 	char id[17];
 
 	json_open(j, '{');
-	json_key(j, "id");
-	json_str(j, id, (size_t)snprintf(id, sizeof(id), "%016" PRIx64, r->id));
-	ui_answer_open(j, "keys", '[');
+	json_put_str(j, "id", id, (size_t)snprintf(id, sizeof(id), "%016" PRIx64, r->id));
+	json_put_open(j, "keys", '[');
 	for (size_t i = 0; i < view_n_keys(t->view); i++) {
 		const char *cell = view_rows_cell(t, r, i);
 
 		ui_answer_put_string(j, cell, strlen(cell));
 	}
 	json_close(j, ']');
-	ui_answer_open(j, "values", '[');
+	json_put_open(j, "values", '[');
 	for (size_t i = 0; i < view_n_cols(t->view); i++)
 		json_u64(j, r->values[i]);
 	json_close(j, ']');
 	put_notes(j, t, r);
-	ui_answer_put_u64(j, "events", r->events);
-	ui_answer_put_bool(j, "other", r->other);
+	json_put_u64(j, "events", r->events);
+	json_put_bool(j, "other", r->other);
 	json_key(j, "filter");
 	if (r->other || view_clause_of_row(t, r, &clause) < 0) {
 		json_value(j, &(struct value){ .kind = VAL_NONE });
 	} else {
 		json_str(j, clause.data, clause.len);
-		ui_answer_put_bool(j, "exact", is_exact(t, r));
+		json_put_bool(j, "exact", is_exact(t, r));
 	}
 	json_close(j, '}');
 }
@@ -259,10 +258,10 @@ static void put_rest(struct json *j, const struct work *w, size_t shown)
 	for (size_t i = shown; i < w->rows.len; i++)
 		for (size_t k = 0; k < view_n_cols(w->view); k++)
 			sums[k] += w->rows.items[i].values[k];
-	ui_answer_open(j, "rest", '{');
-	ui_answer_put_u64(j, "rows", w->rows.len - shown);
-	ui_answer_put_u64(j, "events", events);
-	ui_answer_open(j, "values", '[');
+	json_put_open(j, "rest", '{');
+	json_put_u64(j, "rows", w->rows.len - shown);
+	json_put_u64(j, "events", events);
+	json_put_open(j, "values", '[');
 	for (size_t k = 0; k < view_n_cols(w->view); k++)
 		if (is_time(w->view->cols[k].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
@@ -274,7 +273,7 @@ static void put_rest(struct json *j, const struct work *w, size_t shown)
 
 static void put_column(struct json *j, const struct course *c, size_t col)
 {
-	ui_answer_open(j, c->view.cols[col].name, '[');
+	json_put_open(j, c->view.cols[col].name, '[');
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->points[i].known && is_time(c->view.cols[col].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
@@ -287,18 +286,18 @@ static void put_course(struct json *j, const struct work *w)
 {
 	const struct course *c = &w->course;
 
-	ui_answer_open(j, "series", '{');
-	ui_answer_put_u64(j, "step_ns", c->step_ns);
-	ui_answer_open(j, "times", '[');
+	json_put_open(j, "series", '{');
+	json_put_u64(j, "step_ns", c->step_ns);
+	json_put_open(j, "times", '[');
 	for (size_t i = 0; i < c->n; i++)
 		ui_answer_put_time(j, NULL, c->from_ns + i * c->step_ns);
 	json_close(j, ']');
-	ui_answer_open(j, "lost", '[');
+	json_put_open(j, "lost", '[');
 	for (size_t i = 0; i < c->n; i++)
 		json_u64(j, ui_memory_lost(w->scan.m, c->from_ns + i * c->step_ns,
 					   MIN(c->from_ns + (i + 1) * c->step_ns, w->scan.to_ns)));
 	json_close(j, ']');
-	ui_answer_open(j, "columns", '{');
+	json_put_open(j, "columns", '{');
 	for (size_t i = 0; i < view_n_cols(&c->view); i++)
 		if (c->shown[i])
 			put_column(j, c, i);
@@ -372,11 +371,11 @@ static void put_all(struct work *w, const struct ui_query *q, struct buf *out)
 	json_open(&j, '{');
 	ui_scan_head(&w->scan, &j);
 	ui_answer_put_text(&j, "view", w->view->name);
-	ui_answer_put_u64(&j, "events", w->events);
-	ui_answer_put_u64(&j, "groups", w->rows.len);
+	json_put_u64(&j, "events", w->events);
+	json_put_u64(&j, "groups", w->rows.len);
 	if (w->past)
-		ui_answer_put_bool(&j, "past", true);
-	ui_answer_open(&j, "rows", '[');
+		json_put_bool(&j, "past", true);
+	json_put_open(&j, "rows", '[');
 	for (size_t i = 0; i < shown; i++)
 		put_row(&j, &w->rows, &w->rows.items[i]);
 	json_close(&j, ']');
