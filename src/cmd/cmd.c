@@ -113,7 +113,7 @@ static int find_flag(int argc, char **argv, const char *name, const char *letter
 
 /* ---- help ---- */
 
-static int put(struct buf *b, FILE *out)
+int cmd_print(struct buf *b, FILE *out)
 {
 	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
 
@@ -183,7 +183,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 		buf_printf(&b, "\nsonde %s --help all explains them; sonde help options: global options.\n",
 			   cmd->name);
 	cmd_free_sets(sets, n);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- the run ---- */

@@ -61,6 +61,8 @@ void cmd_free_sets(struct opt_set *sets, int n);
 /* Parses argv[1..] and runs @cmd; @line: the whole command line. Returns an exit status. */
 int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char **argv, char *line);
 
+/* Prints and releases @b. Returns an exit status. */
+int cmd_print(struct buf *b, FILE *out);
 /* --help: the options, with @detail OPT_ALL all texts; and --version. Both return an exit status. */
 int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out);
 int cmd_print_version(FILE *out, bool json);

@@ -25,14 +25,6 @@ static const char *text_of(const struct opt *o)
 	return o->refused ? o->refused : o->differs ? o->differs : o->help;
 }
 
-static int put(struct buf *b, FILE *out)
-{
-	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
-
-	buf_fini(b);
-	return ok ? CMD_OK : CMD_FAIL;
-}
-
 static void full_name(const struct dialect *d, char ret[static 64])
 {
 	snprintf(ret, 64, "%s%s%s", d->tool, d->verb ? " " : "", d->verb ? d->verb : "");
@@ -86,7 +78,7 @@ int compat_print_verbs(const char *tool, FILE *out)
 		return CMD_FAIL;
 	}
 	buf_printf(&b, "sonde compat %s COMMAND --help lists the options of each.\n", tool);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 int compat_print_list(FILE *out)
@@ -101,7 +93,7 @@ int compat_print_list(FILE *out)
 	}
 	buf_add_str(&b, "sonde compat TOOL --help lists the options of each. A link sonde-TOOL is\n"
 			"sonde compat TOOL.\n");
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- one object per row ---- */
@@ -142,7 +134,7 @@ int compat_print_rows(FILE *out)
 			add_object(name, o, &b);
 		cmd_free_sets(sets, n);
 	}
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- help ---- */
@@ -207,5 +199,5 @@ int compat_print_help(const struct dialect *d, FILE *out)
 	cmd_free_sets(sets, n);
 	if (r < 0)
 		buf_fini(&b);
-	return r < 0 ? CMD_FAIL : put(&b, out);
+	return r < 0 ? CMD_FAIL : cmd_print(&b, out);
 }

@@ -141,7 +141,7 @@ static int end_point(struct course *c)
 /* Ends the points before the event's. A late event counts in the current one. */
 static int course_take(struct course *c, const struct event *ev)
 {
-	size_t at = (size_t)((view_kept_time(ev) - c->from_ns) / c->step_ns);
+	size_t at = (size_t)((event_wall_ns(ev) - c->from_ns) / c->step_ns);
 	int r = 0;
 
 	if (at > c->at) {
@@ -185,11 +185,6 @@ static int count(struct work *w, bool courses)
 }
 
 /* ---- writing ---- */
-
-static bool is_time(enum view_op op)
-{
-	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
-}
 
 /* Ends of flows have no filter word of their own, and escaped names are not found. */
 static bool is_exact(const struct view_rows *t, const struct view_row *r)
@@ -263,7 +258,7 @@ static void put_rest(struct json *j, const struct work *w, size_t shown)
 	json_put_u64(j, "events", events);
 	json_put_open(j, "values", '[');
 	for (size_t k = 0; k < view_n_cols(w->view); k++)
-		if (is_time(w->view->cols[k].op))
+		if (view_op_is_time(w->view->cols[k].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
 		else
 			json_u64(j, sums[k]);
@@ -275,7 +270,7 @@ static void put_column(struct json *j, const struct course *c, size_t col)
 {
 	json_put_open(j, c->view.cols[col].name, '[');
 	for (size_t i = 0; i < c->n; i++)
-		if (!c->points[i].known && is_time(c->view.cols[col].op))
+		if (!c->points[i].known && view_op_is_time(c->view.cols[col].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
 		else
 			json_u64(j, c->points[i].values[col]);
