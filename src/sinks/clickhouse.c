@@ -203,7 +203,7 @@ static int clickhouse_event(struct sink *s, const struct event *ev)
 	if (!t || t->absent)
 		return 0;
 	b = &st->blocks[t - st->schema->tables.items];
-	row.ts_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	row.ts_ns = event_wall_ns(ev);
 	r = begin_row(s, b, row.ts_ns);
 	if (r < 0)
 		return r;

@@ -201,12 +201,10 @@ static void count_call(void *ctx, const struct event *ev)
 	struct call_counts *n = ctx;
 	const struct field *error;
 	uint64_t failed = 0;
-	const char *arg;
-	size_t len;
 
 	if (strcmp(ev->desc->name, "rpc.call") != 0)
 		return;
-	error = event_field_find(ev->desc->fields, ev->desc->n_fields, "rpc.error", &arg, &len);
+	error = event_field_named(ev->desc->fields, ev->desc->n_fields, "rpc.error");
 	n->calls++;
 	n->failed += error && event_get_number(ev, error, &failed) == 0 && failed;
 }

@@ -176,10 +176,7 @@ static int take_record(struct sink *s, const struct sonde_rec *r)
 
 static const struct field *field_of(const struct event *ev, const char *word)
 {
-	const char *arg;
-	size_t len;
-
-	return event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &len);
+	return event_field_named(ev->desc->fields, ev->desc->n_fields, word);
 }
 
 static uint64_t number_of(const struct event *ev, const char *word)

@@ -73,9 +73,7 @@ void rpc_summary_free(struct rpc_summary *s)
 
 static int get(const struct event *ev, const char *word, struct value *ret)
 {
-	const char *arg;
-	size_t arg_len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, word);
 
 	*ret = (struct value){ 0 };
 	return f ? event_get(ev, f, ret) : -ENOENT;

@@ -118,7 +118,7 @@ static void put_time(const struct hubble_lines *l, const struct event *ev, struc
 	static const unsigned decimals[HUBBLE_TIME__MAX] = {
 		[HUBBLE_TIME_MILLI] = 3, [HUBBLE_TIME_MICRO] = 6, [HUBBLE_TIME_NANO] = 9,
 	};
-	const uint64_t ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	const uint64_t ns = event_wall_ns(ev);
 	const time_t second = (time_t)(ns / NS_PER_S);
 	char text[48] = "";
 	struct tm tm;

@@ -218,7 +218,7 @@ static void print_packet(struct tcpdump_sink *s, const struct event *ev, const s
 	}
 	if (s->o->number)
 		buf_printf(out, "%5" PRIu64 "  ", s->count);
-	add_time(s, ev->ts_ns + (uint64_t)ev->clock_offset_ns, out);
+	add_time(s, event_wall_ns(ev), out);
 	tcpdump_print_packet(s->o, &s->state, &packet, out);
 	tcpdump_hex_print(s->o, &packet, out);
 	buf_add_char(out, '\n');

@@ -129,7 +129,7 @@ static void put_row(struct json *j, const struct event *ev, struct buf *text)
 {
 	json_open(j, '{');
 	json_put_u64(j, "seq", ev->seq);
-	ui_answer_put_time(j, "ts", view_kept_time(ev));
+	ui_answer_put_time(j, "ts", event_wall_ns(ev));
 	ui_answer_put_text(j, "type", ev->desc->name);
 	ui_answer_put_text(j, "host", event_names_host(ev->names));
 	json_put_u64(j, "pid", ev->tgid);
@@ -182,7 +182,7 @@ static int put_columns(struct list *l, struct buf *out)
 		r = put_line(&ev, &text);
 		if (r >= 0)
 			r = ui_columns_add(&c, &(struct ui_columns_row){
-				.ns = view_kept_time(&ev), .seq = ev.seq, .type = ev.desc->name,
+				.ns = event_wall_ns(&ev), .seq = ev.seq, .type = ev.desc->name,
 				.type_len = strlen(ev.desc->name), .process = name.data, .process_len = name.len,
 				.text = text.data, .text_len = text.len, .pid = ev.tgid, .tid = ev.tid,
 				.cpu = ev.cpu, .host = host.data, .host_len = host.len });
@@ -345,7 +345,7 @@ static int put_event(struct ui_answer *a, const struct ui_memory *m, const struc
 		return -ENOMEM;
 	a->body.len--;	/* its newline */
 	j.comma = true;
-	ui_answer_put_time(&j, "ts", view_kept_time(ev));
+	ui_answer_put_time(&j, "ts", event_wall_ns(ev));
 	ui_answer_put_text(&j, "host", event_names_host(ev->names));
 	put_line(ev, &text);
 	json_put_str(&j, "text", text.data, text.len);

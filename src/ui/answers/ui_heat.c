@@ -50,7 +50,7 @@ static uint64_t least_of(unsigned step)
 
 static void take(struct heat *h, const struct event *ev)
 {
-	unsigned step, at = (unsigned)((view_kept_time(ev) - h->scan.from_ns) / h->step_ns);
+	unsigned step, at = (unsigned)((event_wall_ns(ev) - h->scan.from_ns) / h->step_ns);
 	uint64_t v;
 
 	if (h->fields.desc != ev->desc)

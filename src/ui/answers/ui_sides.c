@@ -55,9 +55,7 @@ static const char *const side_names[] = { [SIDE_CLIENT] = "client", [SIDE_SERVER
 /* False if the event does not have it. */
 static bool get(const struct event *ev, const char *name, struct value *ret)
 {
-	const char *arg;
-	size_t len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, name, &arg, &len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, name);
 
 	return f && event_get(ev, f, ret) == 0;
 }
@@ -142,7 +140,7 @@ static int list_calls(struct work *w, bool by_span)
 		if (vec_grow(&w->calls[key.side]) < 0)
 			return -ENOMEM;
 		w->calls[key.side].items[w->calls[key.side].len++] =
-			(struct found){ .ns = view_kept_time(&ev), .seq = ev.seq };
+			(struct found){ .ns = event_wall_ns(&ev), .seq = ev.seq };
 	}
 	return 0;
 }
@@ -221,7 +219,7 @@ static void put_side(struct json *j, const struct event *ev, enum side side)
 	json_put_bool(j, "error", number(ev, "rpc.error"));
 	if (number(ev, "rpc.latency"))
 		json_put_u64(j, "latency", number(ev, "rpc.latency"));
-	ui_answer_put_time(j, "ts", view_kept_time(ev));
+	ui_answer_put_time(j, "ts", event_wall_ns(ev));
 	json_put_u64(j, "event", ev->seq);
 	json_close(j, '}');
 }

@@ -41,7 +41,7 @@ struct work {
 static bool want(void *ctx, const struct event *ev, const struct trace_fact *call)
 {
 	const struct work *w = ctx;
-	const uint64_t at_ns = view_kept_time(ev);
+	const uint64_t at_ns = event_wall_ns(ev);
 
 	if (w->id)
 		return call->of_call.id == w->id;

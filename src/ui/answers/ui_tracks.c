@@ -124,7 +124,7 @@ static int add(struct tracks *t, struct thread *th, uint64_t from_ns, uint64_t t
 
 static int take(struct tracks *t, const struct event *ev)
 {
-	const uint64_t end_ns = view_kept_time(ev);
+	const uint64_t end_ns = event_wall_ns(ev);
 	uint64_t value, wait = 0;
 	struct thread *th;
 	int r;
