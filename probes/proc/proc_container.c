@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "container/container.h"
 #include "container/container_find.h"

@@ -25,7 +25,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "loop/loop.h"
 #include "probes/proc/proc_wire.h"

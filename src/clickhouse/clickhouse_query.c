@@ -13,7 +13,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_target.h"
 #include "http_client/http_exchange.h"
 #include "worker/worker.h"

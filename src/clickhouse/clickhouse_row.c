@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_schema.h"
 #include "event/event.h"
 #include "event/value.h"

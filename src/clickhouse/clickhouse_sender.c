@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_block.h"
 #include "clickhouse/clickhouse_deliver.h"
 #include "clickhouse/clickhouse_ledger.h"

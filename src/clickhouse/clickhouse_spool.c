@@ -16,8 +16,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_sync.h"
 
 #define RUN_DIGITS 16  /* of a folder, hexadecimal */

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/units.h"
+#include "base/macros.h"
 
 #define PATIENCE_NS 500000000	/* for the last picture; again after output was resumed */
 

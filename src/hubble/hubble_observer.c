@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/protobuf/protobuf_read.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/core.h"
 #include "event/event.h"

@@ -19,7 +19,6 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/unix_socket.h"
 #include "sonde/wire.h"
 

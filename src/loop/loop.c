@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "loop/hold.h"
 #include "base/macros.h"
-#include "base/units.h"
 
 #define ROUND_EVENTS 64 /* events per round */
 

@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter.h"

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 
 /* Floor division: only broken files have times before 1970, but they must not crash us. */
 static int64_t split(int64_t ns, uint32_t *ret_frac)

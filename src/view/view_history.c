@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "view/view_fold.h"

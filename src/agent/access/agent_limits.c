@@ -12,7 +12,7 @@
 #include "agent/access/agent_use.h"
 #include "agent/agent_state.h"
 #include "base/err.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "ipc/proto.h"
 
 /* ---- use by user ---- */

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "ipc/client.h"
 #include "sonde/wire.h"
 #include "store/store_writer.h"

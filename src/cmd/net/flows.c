@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/closing/flow_closing.h"
 #include "cmd/net/flows.h"

@@ -19,7 +19,6 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "event/decode.h"

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "clickhouse/clickhouse_query.h"
 #include "clickhouse/clickhouse_schema.h"
 #include "clickhouse/clickhouse_target.h"

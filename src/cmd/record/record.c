@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
 #include "cmd/record/record_keep.h"

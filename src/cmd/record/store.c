@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/record/record_store.h"
 #include "cmd/record/symbolize.h"

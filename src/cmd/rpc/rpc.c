@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/rpc/rpc_classes.h"

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/rpc/rpc.h"
 #include "event/json.h"

@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "base/units.h"
 #include "event/event.h"
 #include "event/json.h"
 #include "sinks/sink.h"

@@ -7,7 +7,6 @@
 
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/run/run_conf.h"
 #include "event/decode.h"
 #include "event/event.h"

@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/closing/closing.h"
 #include "cmd/closing/sys_closing.h"

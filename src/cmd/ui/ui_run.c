@@ -17,7 +17,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_hosts.h"
 #include "clickhouse/clickhouse_target.h"
 #include "cmd/cmd.h"

@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cilium/names.h"
 #include "cilium/notify.h"

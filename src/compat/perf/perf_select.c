@@ -8,8 +8,8 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "probes/cpu/cpu_event.h"

@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "base/buf.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "compat/strace/strace_opts.h"
 #include "event/event.h"
 #include "probes/sys/sys_body.h"

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/help.h"
 #include "cmd/syscalls/syscalls.h"
 #include "compat/compat.h"

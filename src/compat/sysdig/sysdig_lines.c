@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/format.h"

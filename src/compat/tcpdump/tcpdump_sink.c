@@ -17,7 +17,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "compat/tcpdump/tcpdump_print.h"
 #include "event/event.h"
 #include "event/names.h"

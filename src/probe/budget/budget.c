@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "loop/loop.h"
 #include "probe/budget/budget_control.h"
 #include "probe/env.h"

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/macros.h"
 #include "cilium/hubble.h"
 #include "event/event.h"
 #include "event/names.h"

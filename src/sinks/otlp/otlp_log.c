@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "sinks/otlp/otlp_kv.h"

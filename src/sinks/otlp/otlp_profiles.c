@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "sinks/otlp/otlp_calls.h"

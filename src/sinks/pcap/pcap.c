@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "sinks/outfile.h"
 #include "sinks/pcap/pcap_once.h"
 #include "sinks/sink.h"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
 

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/filter/filter.h"
 #include "trace/trace.h"
 #include "trace/trace_explain.h"

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_memory.h"

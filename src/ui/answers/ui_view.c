@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_memory.h"
 #include "ui/ui_query.h"
