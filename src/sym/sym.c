@@ -86,7 +86,7 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot set up the symbolizer");
 	s->proc_fd = s->root_fd = -1;
-	s->open.prev = s->open.next = &s->open;
+	list_init(&s->open);
 	s->max_open = open_limit();
 	map_init(&s->by_file, sizeof(struct file_key), sizeof(uint32_t));
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));
