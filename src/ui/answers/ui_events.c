@@ -2,7 +2,7 @@
 /*
  * All events of the range are counted; places of the rows to show are kept in a ring meanwhile.
  */
-#include "ui/answers/ui_events.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>

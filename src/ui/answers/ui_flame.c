@@ -3,7 +3,7 @@
  * Stacks are counted exactly (src/stack), named in one batch, then joined to a tree. A group by operation is a set of
  * stacks of its own; processes and containers are known from the counted stacks.
  */
-#include "ui/answers/ui_flame.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>

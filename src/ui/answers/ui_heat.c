@@ -2,7 +2,7 @@
 /*
  * Counted in steps of a sixteenth of an octave, then joined to as many rows as were asked.
  */
-#include "ui/answers/ui_heat.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * durations are compared, so clocks need not agree. If a connection's addresses come again, the n-th call of one side
  * is the n-th of the other, provided that both sides have the same number of calls.
  */
-#include "ui/answers/ui_sides.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "ui/answers/ui_trace.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * A wait has a length and ends at its event; in its last part the thread was ready to run. A sample is a moment,
  * shown for the length of its period. Everything else is not known.
  */
-#include "ui/answers/ui_tracks.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>

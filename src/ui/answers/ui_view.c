@@ -3,7 +3,7 @@
  * Two folds over one scan: groups, and without keys for the course. A view of totals that flows report (GROWTH) needs
  * their earlier reports too: they are an interval of their own, which is not shown.
  */
-#include "ui/answers/ui_view.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>
