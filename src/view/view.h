@@ -5,6 +5,7 @@
 #ifndef VIEW_VIEW_H
 #define VIEW_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
