@@ -30,7 +30,6 @@
 
 struct gohttp2_decode_state {
 	struct gohttp2_calls t;
-	uint64_t ticked_ns;
 };
 
 /* The current record. */

@@ -13,8 +13,6 @@
 #include "event/event.h"
 #include "sonde/wire.h"
 
-struct buf;
-
 /* Types of the events: numbers of the gohttp2 probe, which was the first to make them. Never records. */
 #define CALL_EVENT_TYPE_OPEN SONDE_EV(5, 3)
 #define CALL_EVENT_TYPE_END SONDE_EV(5, 4)

@@ -14,7 +14,6 @@
 struct buf;
 struct cursor;
 struct sonde_rec;
-struct source_ops;
 
 enum answer_kind {
 	ANSWER_FORMAT,	/* u32: index in all_sources; first, exactly once */

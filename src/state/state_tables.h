@@ -12,8 +12,6 @@
 #include "state/state_image.h"
 #include "state/state_timeline.h"
 
-struct event_desc;
-
 /* A process that inherits the image of its creator, until that is settled. */
 struct state_birth {
 	uint64_t start_ns, born_ns;

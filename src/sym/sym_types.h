@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sym;
-
 /* Files of the host that may be read for names. */
 enum sym_files {
 	SYM_FILES_ANY,

@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 
-struct err;
 struct ui_jobs;
 struct ui_memory;
 struct ui_query;

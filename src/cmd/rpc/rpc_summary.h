@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct buf;
-struct event;
 struct rpc_summary;
 struct sink_ops;
 

@@ -10,12 +10,9 @@
 
 #include "cmd/run/run.h"
 
-struct buf;
 struct err;
 struct filter;
-struct opt_strv;
 struct registry;
-struct run_conf;
 struct sys_conf;
 struct sys_pushdown;
 

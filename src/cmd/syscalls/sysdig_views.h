@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 struct err;
-struct event;
 struct sink_ops;
 struct sysdig_views;
 

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct err;
-struct opt_u32v;
 struct sink_ops;
 struct strace_opts;
 struct strace_sink;
