@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "event/event.h"
 #include "probes/sys/print/sys_print.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_params.h"

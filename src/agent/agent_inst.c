@@ -21,7 +21,6 @@
 #include "loop/coop.h"
 #include "pipeline/cilium_listener.h"
 #include "pipeline/pipeline.h"
-#include "probe/env.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2

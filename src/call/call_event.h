@@ -6,7 +6,6 @@
 #ifndef CALL_CALL_EVENT_H
 #define CALL_CALL_EVENT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "call/call_entry.h"

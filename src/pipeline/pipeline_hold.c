@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/macros.h"
 #include "event/decode.h"
 #include "sonde/ident_wire.h"
 #include "sonde/wire.h"

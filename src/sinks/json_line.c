@@ -9,7 +9,6 @@
 #include "base/macros.h"
 #include "event/core.h"
 #include "event/event.h"
-#include "event/json.h"
 #include "event/names.h"
 #include "sinks/json_names.h"
 #include "sonde/ident_wire.h"

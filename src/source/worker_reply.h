@@ -6,7 +6,6 @@
 #ifndef SOURCE_ANSWER_H
 #define SOURCE_ANSWER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"

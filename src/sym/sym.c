@@ -17,7 +17,6 @@
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
-#include "sym/frames.h"
 #include "sym/jit.h"
 #include "sym/module.h"
 #include "sym/recorded.h"

@@ -6,7 +6,6 @@
 #define SYM_SYM_TYPES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Files of the host that may be read for names. */

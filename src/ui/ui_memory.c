@@ -10,7 +10,6 @@
 #include "event/core.h"
 #include "event/event.h"
 #include "sonde/scap_wire.h"
-#include "view/view.h"
 #include "view/view_history.h"
 #include "view/view_kept.h"
 

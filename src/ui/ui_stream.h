@@ -6,7 +6,6 @@
 #ifndef UI_UI_STREAM_H
 #define UI_UI_STREAM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"

@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define VIEW_KEYS 6u	/* most keys, notes and columns of a view */
 #define VIEW_NOTES 4u

@@ -8,7 +8,6 @@
 
 #include "pipeline/cilium_listener.h"
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -16,10 +15,8 @@
 #include "cmd/net/monitor.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run/run.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"
 

@@ -6,7 +6,6 @@
 #define CMD_RPC_SUMMARY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct buf;
 struct rpc_summary;

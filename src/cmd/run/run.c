@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"

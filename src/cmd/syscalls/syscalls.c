@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -24,7 +23,6 @@
 #include "cmd/closing/sys_closing.h"
 #include "cmd/closing/tally.h"
 #include "cmd/cmd.h"
-#include "cmd/run/run.h"
 #include "cmd/syscalls/syscalls.h"
 #include "cmd/syscalls/syscalls_filter.h"
 #include "cmd/syscalls/view_table.h"
@@ -33,8 +31,6 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probe/probe.h"
-#include "probes/sys/sys_conf.h"
-#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "scap/render.h"
 #include "view/view.h"

@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "cmd/cgroups.h"
 #include "cmd/cmd.h"
-#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probes/sys/sys_conf.h"

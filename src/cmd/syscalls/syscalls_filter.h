@@ -6,7 +6,6 @@
 #define CMD_SYSCALLS_FILTER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "cmd/run/run.h"
 

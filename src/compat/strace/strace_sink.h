@@ -5,7 +5,6 @@
 #ifndef COMPAT_STRACE_SINK_H
 #define COMPAT_STRACE_SINK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct err;

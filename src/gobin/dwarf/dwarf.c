@@ -7,7 +7,6 @@
 
 #include <dwarf.h>
 #include <elf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

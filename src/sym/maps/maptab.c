@@ -12,7 +12,6 @@
 #include "base/list.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "sym/maps/map_space.h"
 
 #define KEEP_EXITED_NS 3000000000ull	/* how late a sample may arrive and still find its process */
 

@@ -9,7 +9,6 @@
 #include "event/filter/filter.h"
 #include "stack/functions.h"
 #include "ui/ui_answer.h"
-#include "ui/ui_memory.h"
 
 /* Time of the first kept event; the end without one. */
 static uint64_t first_of(const struct ui_memory *m)
