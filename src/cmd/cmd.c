@@ -32,6 +32,12 @@ int cmd_exit_status(int error)
 	}
 }
 
+int cmd_fail(int error, const struct err *err)
+{
+	log_error("%s", err->msg);
+	return cmd_exit_status(error);
+}
+
 static bool is_taken(const struct opt_set *sets, size_t n, const struct opt *row)
 {
 	for (size_t i = 0; i < n; i++)

@@ -21,6 +21,7 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 
 struct buf;
 struct cmd;
+struct err;
 
 /* The command line without its options. */
 struct cmd_words {
@@ -72,5 +73,7 @@ void cmd_add_wrapped(struct buf *b, const char *text);
 
 /* Exit status for a negative errno: not permitted, usage or failure. */
 int cmd_exit_status(int error);
+/* The same, after the sentence of @err as an error message. */
+int cmd_fail(int error, const struct err *err);
 
 #endif

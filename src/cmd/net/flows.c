@@ -120,10 +120,8 @@ static int run_top(struct flows_conf *c, struct run_ops *spec)
 	struct top *t = NULL;
 	int status = top_new(&opts, &t, &err);
 
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
+	if (status < 0)
+		return cmd_fail(status, &err);
 	if (top_on_screen(t) && !c->interval_ns)
 		c->net.flow.interval_ns = NS_PER_S;
 	status = top_run(t, spec);

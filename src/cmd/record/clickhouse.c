@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "clickhouse/clickhouse_query.h"
 #include "clickhouse/clickhouse_schema.h"
@@ -219,8 +218,7 @@ static int clickhouse_run(void *conf, const struct cmd_words *w)
 	clickhouse_schema_free(s);
 	registry_free(reg);
 	if (r < 0)
-		log_error("%s", err.msg);
-	return cmd_exit_status(r);
+		return cmd_fail(r, &err);
 }
 
 static const struct cmd_example clickhouse_examples[] = {

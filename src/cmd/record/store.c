@@ -404,8 +404,7 @@ static int store_run(void *conf, const struct cmd_words *w)
 	else
 		r = run_verb(c, &w->words, &err);
 	if (r < 0)
-		log_error("%s", err.msg);
-	return cmd_exit_status(r);
+		return cmd_fail(r, &err);
 }
 
 static const struct cmd_example store_examples[] = {

@@ -310,10 +310,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	c->gohttp2.command = c->call.command = w->command.len ? w->command.items[0] : NULL;
 	c->call.prefetch = c->gohttp2.prefetch;
-	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(err.code);
-	}
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
+		return cmd_fail(err.code, &err);
 	if (call_conf_choose(&c->call, &choice, &err) < 0 || take_shows(c, &err) < 0 ||
 	    check_recording(c, sources, &err) < 0 || check_queue(c, sources, &err) < 0) {
 		log_error("%s", err.msg);

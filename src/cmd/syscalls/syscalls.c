@@ -405,10 +405,8 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	if (c->top)
 		return run_top(c, spec);
 	status = open_views(c, &err);
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
+	if (status < 0)
+		return cmd_fail(status, &err);
 	spec->sums = c->sys.summary;
 	status = run_with_views(c, spec);
 	sysdig_views_free(c->views);
@@ -449,8 +447,7 @@ int syscalls_run(void *conf, const struct cmd_words *w)
 
 	c->sys.stats = &c->stats;
 	if (syscalls_filter_check(&w->words, &err) < 0 || run_settle(&c->run, words, "scap", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(err.code);
+		status = cmd_fail(err.code, &err);
 	} else {
 		apply_format(c);
 		status = syscalls_live(c, w, &spec);

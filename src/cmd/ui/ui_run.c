@@ -367,9 +367,7 @@ int ui_run(struct ui_conf *c, _unused_ const struct cmd_words *w)
 	ui_memory_fini(&st.memory);
 	arena_fini(&st.scratch);
 	loop_free(st.loop);
-	if (r < 0 && !st.signal) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0 && !st.signal)
+		return cmd_fail(r, &err);
 	return st.signal == SIGINT ? CMD_BY_SIGNAL + SIGINT : st.signal ? CMD_BY_SIGNAL + st.signal : CMD_OK;
 }

@@ -249,8 +249,7 @@ static int record_run(void *conf, const struct cmd_words *w)
 	int r = prepare(c, &err), status = CMD_OK;
 
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else if (!c->dry_run) {
 		status = record(c, w);
 	}
