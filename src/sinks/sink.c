@@ -5,10 +5,12 @@
 #include "sinks/sink.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
+#include "base/macros.h"
 #include "sinks/outfile.h"
 
 #define SINK(name) extern const struct sink_ops name##_sink;
@@ -127,6 +129,11 @@ int sink_flush(struct sink *s)
 	int r = s->ops->flush ? s->ops->flush(s) : 0, f = s->out ? outfile_flush(s->out) : 0;
 
 	return r < 0 ? r : f;
+}
+
+int sink_flush_stdout(_unused_ struct sink *s)
+{
+	return fflush(stdout) ? -errno : 0;
 }
 
 int sink_close(struct sink *s)

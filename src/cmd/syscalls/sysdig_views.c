@@ -174,15 +174,9 @@ static int sink_take(struct sink *s, const struct event *ev)
 	return take_event(s->opts->ctx, ev);
 }
 
-static int sink_close_views(struct sink *s)
-{
-	(void)s;
-	return 0;
-}
-
 const struct sink_ops sysdig_views_sink = {
 	.name = "views", .summary = "tables of calls", .open = sink_open_views, .event = sink_take,
-	.close = sink_close_views, .needs = 1u << SEC_PARAMS,
+	.needs = 1u << SEC_PARAMS,
 };
 
 /* ---- values ---- */

@@ -499,21 +499,10 @@ int hubble_lines_finish(struct hubble_lines *l)
 	return r < 0 ? r : fflush(stdout) ? -errno : 0;
 }
 
-static int sink_flush_lines(_unused_ struct sink *s)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *s)
-{
-	return 0;
-}
-
 const struct sink_ops hubble_lines_sink = {
 	.name = "hubble-lines",
 	.summary = "hubble's lines",
 	.shows = "flows",
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };

@@ -219,22 +219,11 @@ static int sink_event_of(struct sink *s, const struct event *ev)
 	return fwrite(line->data, 1, line->len, stdout) == line->len ? 0 : -errno;
 }
 
-static int sink_flush_lines(_unused_ struct sink *s)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *s)
-{
-	return 0;
-}
-
 const struct sink_ops sysdig_lines_sink = {
 	.name = "sysdig-lines",
 	.summary = "sysdig's times and objects",
 	.shows = "system calls",
 	.flags = SINK_NO_FILE,
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };

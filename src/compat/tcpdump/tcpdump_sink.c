@@ -241,16 +241,6 @@ static int sink_event_of(struct sink *sink, const struct event *ev)
 	return fwrite(s->line.data, 1, s->line.len, stdout) == s->line.len ? 0 : -errno;
 }
 
-static int sink_flush_lines(_unused_ struct sink *sink)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *sink)
-{
-	return 0;
-}
-
 const struct sink_ops tcpdump_sink_ops = {
 	.name = "tcpdump",
 	.summary = "tcpdump's lines",
@@ -258,6 +248,5 @@ const struct sink_ops tcpdump_sink_ops = {
 	.needs = 1u << SEC_PACKET,
 	.flags = SINK_NO_FILE,
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };
