@@ -217,8 +217,7 @@ static int clickhouse_run(void *conf, const struct cmd_words *w)
 		r = run_verb(conf, s, &w->words, &err);
 	clickhouse_schema_free(s);
 	registry_free(reg);
-	if (r < 0)
-		return cmd_fail(r, &err);
+	return r < 0 ? cmd_fail(r, &err) : cmd_exit_status(r);
 }
 
 static const struct cmd_example clickhouse_examples[] = {

@@ -403,8 +403,7 @@ static int store_run(void *conf, const struct cmd_words *w)
 		r = list(c, &err);
 	else
 		r = run_verb(c, &w->words, &err);
-	if (r < 0)
-		return cmd_fail(r, &err);
+	return r < 0 ? cmd_fail(r, &err) : cmd_exit_status(r);
 }
 
 static const struct cmd_example store_examples[] = {
