@@ -119,12 +119,7 @@ struct ident_file_cell ident_file_cells[IDENT_FILE_SETS * IDENT_FILE_WAYS];
 __u32 ident_file_epoch = 1;
 
 /* Per CPU: files numbered so far. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} ident_file_last SEC(".maps");
+MAP(ident_file_last, PERCPU_ARRAY, 1, __u32, __u64);
 
 /*
  * An address as a number to compare and hash. The verifier forbids that with typed pointers and allows the

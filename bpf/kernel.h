@@ -58,14 +58,23 @@ enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_
 /* A definition in a header of several compile units of one object: bpftool's linker keeps one of each. */
 #define UNIT_SHARED __attribute__((weak))
 
-/* Such a map; with flags or sizes instead of types, the declaration is written out. */
-#define UNIT_MAP(name, map_type, entries, key_type, value_type) \
+/* Maps; with sizes instead of types, or with inner maps, the declaration is written out. UNIT_MAP: as UNIT_SHARED. */
+#define MAP_MEMBERS(map_type, entries, key_type, value_type) \
+	__uint(type, BPF_MAP_TYPE_##map_type); \
+	__uint(max_entries, entries); \
+	__type(key, key_type); \
+	__type(value, value_type)
+#define MAP(name, map_type, entries, key_type, value_type) \
 	struct { \
-		__uint(type, BPF_MAP_TYPE_##map_type); \
-		__uint(max_entries, entries); \
-		__type(key, key_type); \
-		__type(value, value_type); \
-	} name UNIT_SHARED SEC(".maps")
+		MAP_MEMBERS(map_type, entries, key_type, value_type); \
+	} name SEC(".maps")
+#define MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) \
+	struct { \
+		MAP_MEMBERS(map_type, entries, key_type, value_type); \
+		__uint(map_flags, flags); \
+	} name SEC(".maps")
+#define UNIT_MAP(name, map_type, entries, key_type, value_type) \
+	MAP(name, map_type, entries, key_type, value_type) UNIT_SHARED
 
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_PACKET = 17 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };

@@ -17,7 +17,6 @@
 #include "probe/probe.h"
 #include "probes/call/call.h"
 #include "probes/call/call_order.h"
-#include "probes/call/call_wire.h"
 #include "probes/call/tls/call_tls.h"
 
 #include "call.skel.h"

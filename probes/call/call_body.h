@@ -10,7 +10,6 @@
 #include "call/call_event.h"
 
 struct arena;
-struct call;
 
 /*
  * Body of @c in @mem with its strings behind it; *ret_len its length. @server: the process answers. NULL without

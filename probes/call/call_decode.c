@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/arena.h"
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "call/call_conn.h"
@@ -401,12 +400,12 @@ static int decode_data(const struct sonde_rec *r, struct event *ev, const struct
 static int end_closed(const struct sonde_rec *r, const struct emitter *em)
 {
 	struct call_decode_state *st = state_at(r, em);
-	struct call_link *next, *head = &st->sockets.lru;
+	struct list *next, *head = &st->sockets.lru;
 
 	if (!st->any_closed)
 		return 0;
 	st->any_closed = false;
-	for (struct call_link *l = head->next; l != head; l = next) {
+	for (struct list *l = head->next; l != head; l = next) {
 		struct call_socket *s = container_of(l, struct call_socket, lru);
 
 		next = l->next;
@@ -429,9 +428,9 @@ static void close_of(struct call_decode_state *st, uint64_t cookie)
 /* A local socket, or one without a cookie, has no event at its end: it ends with its process. */
 static void exit_of(struct call_decode_state *st, uint32_t tgid)
 {
-	const struct call_link *head = &st->sockets.lru;
+	const struct list *head = &st->sockets.lru;
 
-	for (struct call_link *l = head->next; l != head; l = l->next) {
+	for (struct list *l = head->next; l != head; l = l->next) {
 		struct call_socket *s = container_of(l, struct call_socket, lru);
 
 		if ((s->unix_socket || s->key.cookie & SONDE_ID_SOCK_INODE) && s->tgid == tgid)
@@ -442,14 +441,14 @@ static void exit_of(struct call_decode_state *st, uint32_t tgid)
 /* HTTP/2 of a watched Go program is shown by the probe gohttp2. */
 static void program_of(struct call_decode_state *st, const struct event *ev, bool watched)
 {
-	const struct call_link *head = &st->sockets.lru;
+	const struct list *head = &st->sockets.lru;
 
 	if (!watched) {
 		map_remove(&st->go, &ev->tgid);
 		return;
 	}
 	map_add(&st->go, &ev->tgid, NULL);
-	for (struct call_link *l = head->next; l != head; l = l->next) {
+	for (struct list *l = head->next; l != head; l = l->next) {
 		struct call_socket *s = container_of(l, struct call_socket, lru);
 		const char *protocol = s->conn && s->tgid == ev->tgid ? call_conn_protocol(s->conn) : NULL;
 

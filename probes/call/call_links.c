@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/call/call_links.h"
 
-#include "base/macros.h"
-
 #define THREADS_MAX 65536u	/* then all are forgotten: event loops lose their mark, calls their parents */
 #define PROCESSES_MAX 16384u	/* then nothing is inferred any more */
 #define INCOMING_MAX 32u	/* of a process; beyond, nothing is inferred of it */

@@ -10,27 +10,13 @@
 
 #include "base/macros.h"
 
-static void list_add(struct call_link *head, struct call_link *l)
-{
-	l->prev = head->prev;
-	l->next = head;
-	head->prev->next = l;
-	head->prev = l;
-}
-
-static void list_del(struct call_link *l)
-{
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
-}
-
 void call_sockets_init(struct call_sockets *t)
 {
 	if (t->ready)
 		return;
 	map_init(&t->by_key, sizeof(struct call_socket_key), sizeof(struct call_socket *));
 	map_init(&t->by_ends, sizeof(uint64_t), sizeof(struct call_socket *));
-	t->lru.next = t->lru.prev = &t->lru;
+	list_init(&t->lru);
 	t->ready = true;
 }
 
@@ -48,8 +34,8 @@ struct call_socket *call_sockets_find(const struct call_sockets *t, uint64_t coo
 
 	if (!found)
 		return NULL;
-	list_del(&(*found)->lru);
-	list_add((struct call_link *)&t->lru, &(*found)->lru);
+	list_remove(&(*found)->lru);
+	list_add((struct list *)&t->lru, &(*found)->lru);
 	return *found;
 }
 
@@ -122,7 +108,7 @@ void call_sockets_remove(struct call_sockets *t, struct call_socket *s)
 {
 	forget_ends(t, s);
 	map_remove(&t->by_key, &s->key);
-	list_del(&s->lru);
+	list_remove(&s->lru);
 	call_conn_free(s->conn);
 	free(s);
 }

@@ -10,16 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/map.h"
 #include "call/call_conn.h"
 #include "event/event.h"
 #include "probes/call/call_wire.h"
 
 #define CALL_SOCKETS_MAX 65536u
-
-struct call_link {
-	struct call_link *next, *prev;
-};
 
 struct call_socket_key {
 	uint64_t cookie;
@@ -33,7 +30,7 @@ struct call_socket_ends {
 };
 
 struct call_socket {
-	struct call_link lru;	/* oldest use first */
+	struct list lru;	/* oldest use first */
 	struct call_socket_key key;
 	struct call_conn *conn;	/* owned; its user is this struct */
 	struct call_socket_ends ends; /* conn.proto 0 = unknown */
@@ -56,7 +53,7 @@ struct call_socket {
 
 struct call_sockets {
 	struct map by_key, by_ends;	/* -> struct call_socket * */
-	struct call_link lru;
+	struct list lru;
 	bool ready;
 };
 

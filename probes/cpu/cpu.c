@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "loop/coop.h"
-#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"

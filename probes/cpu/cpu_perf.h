@@ -5,7 +5,6 @@
 #ifndef CPU_PERF_H
 #define CPU_PERF_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +37,6 @@
 #include "probe/env.h"
 #include "probes/cpu/cpu_top_tasks.h"
 #include "probes/cpu/cpu_load.h"
-#include "probes/cpu/cpu_proc_maps.h"
 #include "probes/cpu/cpu_pool.h"
 #include "probes/cpu/cpu_unwind_wire.h"
 #include "probes/cpu/cpu_wire.h"

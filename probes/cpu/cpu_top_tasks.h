@@ -7,7 +7,6 @@
 #define CPU_TOP_TASKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct coop;

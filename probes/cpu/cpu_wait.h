@@ -5,8 +5,6 @@
 #ifndef CPU_WAIT_H
 #define CPU_WAIT_H
 
-#include <stdint.h>
-
 struct event;
 struct xlat;
 

@@ -13,26 +13,6 @@
 
 #define TEXT_MAX 16384u
 
-static void list_init(struct gohttp2_link *l)
-{
-	l->next = l->prev = l;
-}
-
-static void list_add(struct gohttp2_link *head, struct gohttp2_link *l)
-{
-	l->prev = head->prev;
-	l->next = head;
-	head->prev->next = l;
-	head->prev = l;
-}
-
-static void list_del(struct gohttp2_link *l)
-{
-	l->prev->next = l->next;
-	l->next->prev = l->prev;
-	list_init(l);
-}
-
 void gohttp2_calls_init(struct gohttp2_calls *t)
 {
 	if (t->ready)
@@ -73,7 +53,7 @@ struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, cons
 /* The least recently used connection without calls; NULL if all have some. */
 static struct gohttp2_conn *idle_conn(const struct gohttp2_calls *t)
 {
-	for (struct gohttp2_link *l = t->conns_lru.next; l != &t->conns_lru; l = l->next) {
+	for (struct list *l = t->conns_lru.next; l != &t->conns_lru; l = l->next) {
 		struct gohttp2_conn *c = container_of(l, struct gohttp2_conn, lru);
 
 		if (c->calls.next == &c->calls)
@@ -87,7 +67,7 @@ struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struc
 	struct gohttp2_conn *c = gohttp2_calls_conn_find(t, key), **slot;
 
 	if (c) {
-		list_del(&c->lru);
+		list_remove(&c->lru);
 		list_add(&t->conns_lru, &c->lru);
 		return c;
 	}
@@ -137,7 +117,7 @@ void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
 {
 	forget_cookie(t, c);
 	map_remove(&t->conns, &c->key);
-	list_del(&c->lru);
+	list_remove(&c->lru);
 	free(c);
 }
 
@@ -191,8 +171,8 @@ void gohttp2_calls_remove(struct gohttp2_calls *t, struct gohttp2_call *c)
 	map_remove(&t->calls, &c->key);
 	if (gohttp2_calls_numbered(t, c->number) == c)
 		map_remove(&t->numbers, &c->number);
-	list_del(&c->lru);
-	list_del(&c->in_conn);
+	list_remove(&c->lru);
+	list_remove(&c->in_conn);
 	for (unsigned i = 0; i < CALL_EVENT_TEXT__MAX; i++)
 		free(c->text[i]);
 	free(c);

@@ -10,16 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "base/map.h"
 #include "call/call_event.h"
 #include "probes/gohttp2/gohttp2_event.h"
 
 #define GOHTTP2_CALLS_MAX 65536u /* open at once */
 #define GOHTTP2_CONNS_MAX 65536u
-
-struct gohttp2_link {
-	struct gohttp2_link *next, *prev;
-};
 
 struct gohttp2_call_key {
 	uint64_t start_ns, conn;
@@ -32,8 +29,8 @@ struct gohttp2_conn_key {
 };
 
 struct gohttp2_conn {
-	struct gohttp2_link lru;   /* oldest use first */
-	struct gohttp2_link calls; /* calls of this connection */
+	struct list lru;   /* oldest use first */
+	struct list calls; /* calls of this connection */
 	struct gohttp2_conn_key key;
 	struct event_keys keys; /* addresses, namespace, socket of the last request that had them */
 	int32_t fd;
@@ -43,8 +40,8 @@ struct gohttp2_conn {
 };
 
 struct gohttp2_call {
-	struct gohttp2_link lru; /* oldest first */
-	struct gohttp2_link in_conn;
+	struct list lru; /* oldest first */
+	struct list in_conn;
 	struct gohttp2_conn *conn;
 	struct gohttp2_call_key key;
 	struct call_event_body body; /* without strings */
@@ -62,7 +59,7 @@ struct gohttp2_call {
 struct gohttp2_calls {
 	struct map calls, conns, cookies; /* key -> pointer; cookies: socket -> struct gohttp2_conn * */
 	struct map numbers; /* of calls of servers -> struct gohttp2_call * */
-	struct gohttp2_link calls_lru, conns_lru;
+	struct list calls_lru, conns_lru;
 	bool ready;
 	bool any_closed; /* a closed connection is still to be reported */
 };

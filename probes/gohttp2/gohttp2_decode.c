@@ -30,7 +30,6 @@
 
 struct gohttp2_decode_state {
 	struct gohttp2_calls t;
-	uint64_t ticked_ns;
 };
 
 /* The current record. */
@@ -182,10 +181,10 @@ static int finish_conn(const struct at *at, struct gohttp2_conn *conn, enum call
 /* Ends the connections of a process, or (@tgid 0) those with closed sockets. */
 static int finish_conns(const struct at *at, uint32_t tgid, enum call_event_end end)
 {
-	struct gohttp2_link *next, *head = &at->s->t.conns_lru;
+	struct list *next, *head = &at->s->t.conns_lru;
 	int first = 0;
 
-	for (struct gohttp2_link *l = head->next; l != head; l = next) {
+	for (struct list *l = head->next; l != head; l = next) {
 		struct gohttp2_conn *c = container_of(l, struct gohttp2_conn, lru);
 		int r = 0;
 
@@ -717,11 +716,11 @@ static int fact_of_frame(const struct sonde_rec *r, const struct emitter *em)
 static int decode_tick(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
 	const struct at at = at_rec(r, em);
-	struct gohttp2_link *calls = &at.s->t.calls_lru;
+	struct list *calls = &at.s->t.calls_lru;
 	int first = 0;
 
 	(void)ev;
-	for (struct gohttp2_link *l = calls->next; l != calls; l = l->next) {
+	for (struct list *l = calls->next; l != calls; l = l->next) {
 		struct gohttp2_call *c = container_of(l, struct gohttp2_call, lru);
 		int e;
 

@@ -25,7 +25,6 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/io.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/rights.h"
 #include "base/str.h"

@@ -4,7 +4,6 @@
  */
 #include "probes/gohttp2/gohttp2_headers.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"

@@ -6,8 +6,6 @@
 #define GOHTTP2_HEADERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "base/cursor.h"
 #include "probes/gohttp2/gohttp2_wire.h"

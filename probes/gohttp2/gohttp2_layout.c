@@ -4,7 +4,6 @@
  */
 #include "probes/gohttp2/gohttp2_layout.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/macros.h"

@@ -5,8 +5,6 @@
 #ifndef GOHTTP2_MAPPED_H
 #define GOHTTP2_MAPPED_H
 
-#include <stdint.h>
-
 struct gohttp2_mapped;
 struct sonde_mmap_rec;
 

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "loop/coop.h"
 #include "probe/env.h"
@@ -22,18 +21,14 @@
 #include "probes/net/dns/net_dns_wire.h"
 #include "probes/net/drop/net_drop.h"
 #include "probes/net/drop/net_xdp.h"
-#include "probes/net/flow/net_redirect.h"
-#include "probes/net/mib/net_mib.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_check.h"
 #include "probes/net/net_part.h"
-#include "probes/net/owner/net_sender_tuples.h"
 #include "probes/net/owner/net_sock.h"
 #include "probes/net/packet/net_spaces.h"
 #include "probes/net/policy/net_policy.h"
 #include "probes/net/recorder/net_recorder.h"
 #include "probes/net/recorder/net_recorder_wire.h"
-#include "probes/net/refused/net_refused.h"
 
 struct net_state {
 	struct net_parts all;

@@ -7,23 +7,19 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "probe/env.h"
 #include "probes/net/drop/net_drop.h"
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_flow.h"
-#include "probes/net/flow/net_redirect.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"
-#include "probes/net/owner/net_sender_tuples.h"
 #include "probes/net/owner/net_sock.h"
 #include "probes/net/packet/net_iface.h"
 #include "probes/net/packet/net_tc.h"
 #include "probes/net/policy/net_policy.h"
 #include "probes/net/recorder/net_recorder.h"
 #include "probes/net/recorder/net_recorder_wire.h"
-#include "probes/net/refused/net_refused.h"
 
 struct check {
 	struct probe p;

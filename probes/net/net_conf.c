@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <net/if.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

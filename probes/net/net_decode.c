@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/cursor.h"
-#include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "packet/packet.h"

@@ -12,8 +12,6 @@
 #include "event/redact/redact.h"
 #include "probes/net/mib/net_mib_wire.h"
 
-struct event_desc;
-
 /* net.trace, net.drop, net.xdp. 0 = unknown, except for point and dir (numbers of net_wire.h). */
 struct net_event {
 	uint64_t location;	/* drop: kernel address */
@@ -140,9 +138,7 @@ struct net_unexplained_event {
 	uint64_t counted, seen, rest;
 };
 
-struct emitter;
 struct net_flow;
-struct sonde_rec;
 
 /* Decoders of one type of record each: struct decode_row. A flow record becomes an event per direction. */
 int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);

@@ -10,7 +10,6 @@
 #include "event/event.h"
 
 struct buf;
-struct value;
 
 extern const struct xlat net_point_xlat, net_dir_xlat, net_end_xlat, net_tcp_flag_xlat, net_verdict_xlat,
 	net_action_xlat, net_cause_xlat, net_refused_xlat;

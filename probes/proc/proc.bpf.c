@@ -64,23 +64,13 @@ static __always_inline void go_exec(struct task_struct *task)
 /* ---- records ---- */
 
 /* exec composes its record here: its length is known only at the end. One exec at a time per CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct proc_exec_buf);
-} proc_exec_scratch SEC(".maps");
+MAP(proc_exec_scratch, PERCPU_ARRAY, 1, __u32, struct proc_exec_buf);
 
 /*
  * When the threads that are in exec right now gave up their old memory: exec renames the thread just then, but
  * its record is made only when the new program is loaded. tid -> ns.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u32);
-	__type(value, __u64);
-} proc_exec_began SEC(".maps");
+MAP(proc_exec_began, LRU_HASH, 1024, __u32, __u64);
 
 static __always_inline void life_init(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
 				      struct task_struct *task)

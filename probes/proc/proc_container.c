@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/proc/proc_container.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "container/container.h"
 #include "container/container_find.h"

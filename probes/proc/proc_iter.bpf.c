@@ -26,12 +26,7 @@ struct proc_iter_scratch {
 };
 
 /* Only one reader runs iterators, one at a time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct proc_iter_scratch);
-} proc_iter_scratch SEC(".maps");
+MAP(proc_iter_scratch, ARRAY, 1, __u32, struct proc_iter_scratch);
 
 static __always_inline struct proc_iter_scratch *scratch(void)
 {

@@ -11,11 +11,9 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,7 +25,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "loop/loop.h"
 #include "probes/proc/proc_wire.h"

@@ -6,7 +6,6 @@
 #define SYS_SYS_CONF_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/opt.h"

@@ -3,14 +3,12 @@
  * Event types of system calls: fields and text lines.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "event/event.h"
 #include "probes/sys/print/sys_print.h"
 #include "probes/sys/sys_event.h"
 #include "probes/sys/sys_params.h"

@@ -5,7 +5,6 @@
 #include "probes/sys/sys_files.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

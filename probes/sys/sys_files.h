@@ -5,7 +5,6 @@
 #ifndef SYS_FILES_H
 #define SYS_FILES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "event/event.h"

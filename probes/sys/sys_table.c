@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "probes/sys/sys_plan_wire.h"
-#include "probes/sys/sys_wire.h"
 
 const char *const sys_class_names[] = {
 	[SYS_CLASS_OTHER] = "other", [SYS_CLASS_FILE] = "file", [SYS_CLASS_NET] = "net", [SYS_CLASS_IPC] = "ipc",

@@ -11,7 +11,6 @@
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
-#include "probe/probe.h"
 #include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_suppress.h"
 

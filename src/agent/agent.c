@@ -31,7 +31,6 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "base/units.h"
 #include "ipc/broadcast.h"
 #include "ipc/listen.h"
 #include "ipc/proto.h"

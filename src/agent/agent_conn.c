@@ -28,7 +28,6 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/rights.h"
-#include "base/units.h"
 #include "ipc/broadcast.h"
 #include "ipc/proto.h"
 #include "ipc/session.h"

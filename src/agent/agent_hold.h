@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "base/units.h"
+#include "base/macros.h"
 
 struct buf;
 struct hold;

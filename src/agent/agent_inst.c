@@ -11,7 +11,6 @@
 
 #include "agent/access/agent_rights.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
@@ -22,7 +21,6 @@
 #include "loop/coop.h"
 #include "pipeline/cilium_listener.h"
 #include "pipeline/pipeline.h"
-#include "probe/env.h"
 #include "probe/probe.h"
 
 #define SETS_MAX 2

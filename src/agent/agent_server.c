@@ -18,7 +18,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "http/http_listen.h"
 #include "loop/loop.h"
 #include "worker/restart.h"

@@ -8,7 +8,6 @@
 #include "agent/agent_sub.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent/access/agent_limits.h"
@@ -20,7 +19,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/rights.h"
 #include "ipc/broadcast.h"
 #include "ipc/proto.h"

@@ -21,7 +21,6 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "ipc/broadcast.h"
 #include "ipc/proto.h"
 #include "ipc/session.h"

@@ -100,6 +100,27 @@ static inline int buf_add_char(struct buf *b, char c)
 	return buf_add(b, &c, 1);
 }
 
+/* Numbers of binary formats, in the byte order of this machine. */
+static inline void buf_put_u8(struct buf *b, uint8_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
+static inline void buf_put_u16(struct buf *b, uint16_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
+static inline void buf_put_u32(struct buf *b, uint32_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
+static inline void buf_put_u64(struct buf *b, uint64_t v)
+{
+	buf_add(b, &v, sizeof(v));
+}
+
 int buf_add_u64(struct buf *b, uint64_t v);	/* decimal digits */
 int buf_add_i64(struct buf *b, int64_t v);	/* the same, with a sign if negative */
 int buf_add_hex(struct buf *b, uint64_t v);	/* 0x1f; 0 without prefix */

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "base/units.h"
+#include "base/macros.h"
 
 static uint64_t read_ns(clockid_t id)
 {

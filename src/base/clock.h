@@ -6,7 +6,6 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 uint64_t clock_boot_ns(void);

@@ -6,8 +6,6 @@
  */
 #include "base/crc32.h"
 
-#include <string.h>
-
 #define POLY 0xedb88320u	/* bits reversed, as the sum counts them */
 
 /* The sum of byte @i is the XOR of those of its bits. */

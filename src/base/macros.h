@@ -36,4 +36,8 @@
 #define SANITIZED 0
 #endif
 
+/* Units of time; every time in the program is in nanoseconds (clock.h). */
+#define NS_PER_MS 1000000ULL
+#define NS_PER_S 1000000000ULL
+
 #endif

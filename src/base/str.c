@@ -155,16 +155,11 @@ int str_escape_buf(struct buf *b, const char *src, size_t len)
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-}
-
 int str_percent_decode(struct buf *b, const char *src, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		const int high = src[i] == '%' && len - i > 2 ? hex_digit(src[i + 1]) : -1;
-		const int low = high < 0 ? -1 : hex_digit(src[i + 2]);
+		const int high = src[i] == '%' && len - i > 2 ? str_hex_digit(src[i + 1]) : -1;
+		const int low = high < 0 ? -1 : str_hex_digit(src[i + 2]);
 
 		buf_add_char(b, low < 0 ? src[i] : (char)(high << 4 | low));
 		i += low < 0 ? 0 : 2;

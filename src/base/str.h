@@ -24,6 +24,12 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len);
 /* Appends the escaped text to @b. 0 or -ENOMEM. */
 int str_escape_buf(struct buf *b, const char *src, size_t len);
 
+/* Value of a hex digit; -1 if it is none. */
+static inline int str_hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+}
+
 /* Appends the text with each %XX as its byte, NUL included; a % without two hex digits stays. 0 or -ENOMEM. */
 int str_percent_decode(struct buf *b, const char *src, size_t len);
 

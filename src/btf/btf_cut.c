@@ -15,12 +15,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "btf/kernel_btf.h"

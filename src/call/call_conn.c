@@ -293,6 +293,24 @@ static bool pass_content(struct half *h, struct call_io *io, uint64_t *hole)
 	return !h->skip;
 }
 
+/* Unit after unit, until the parser needs bytes, skips some, or leaves the protocol. */
+static enum call_feed feed_units(struct call_conn *c, struct call_io *io)
+{
+	const struct call_protocol *p = c->queue.protocol;
+	const uint8_t *before;
+	enum call_feed r;
+
+	do {
+		if (p->settle)
+			p->settle(c->state, io);
+		if (io->to != CALL_SWITCH_NONE)
+			return CALL_FEED_OK;
+		before = io->c.pos;
+		r = p->feed(c->state, io);
+	} while (r == CALL_FEED_OK && !io->skip && io->to == CALL_SWITCH_NONE && io->c.pos != before);
+	return r;
+}
+
 /* Feeds the parser all of @io->c; bytes that it leaves there wait. */
 static enum call_feed feed_all(struct call_conn *c, struct half *h, struct call_io *io, uint64_t hole)
 {
@@ -302,10 +320,10 @@ static enum call_feed feed_all(struct call_conn *c, struct half *h, struct call_
 		if (h->skip && !pass_content(h, io, &hole))
 			return CALL_FEED_OK;
 		io->partial = hole > 0;
-		r = c->queue.protocol->feed(c->state, io);
+		r = feed_units(c, io);
 		if (r == CALL_FEED_OK && !io->skip && !hole && cur_left(&io->c) > UNIT_MAX) {
 			io->partial = true;
-			r = c->queue.protocol->feed(c->state, io);
+			r = feed_units(c, io);
 		}
 		if (c->queue.refused)
 			return CALL_FEED_LOST;

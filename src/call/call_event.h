@@ -6,14 +6,11 @@
 #ifndef CALL_CALL_EVENT_H
 #define CALL_CALL_EVENT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "call/call_entry.h"
 #include "event/event.h"
 #include "sonde/wire.h"
-
-struct buf;
 
 /* Types of the events: numbers of the gohttp2 probe, which was the first to make them. Never records. */
 #define CALL_EVENT_TYPE_OPEN SONDE_EV(5, 3)

@@ -79,9 +79,11 @@ struct call_protocol {
 	enum call_look (*classify)(const uint8_t *bytes, size_t len);
 	/* First bytes behind a loss: CALL_LOOK_REQUEST or _RESPONSE if @side may start so. NULL: classify */
 	enum call_look (*resume)(const uint8_t *bytes, size_t len, enum call_side side);
+	/* Called before each unit: what ends when its content was passed over. May be NULL. */
+	void (*settle)(void *state, struct call_io *io);
 	/*
-	 * Called for new bytes, and without bytes where @skip has ended and where a hole begins. Returns CALL_FEED_OK
-	 * with @skip 0 only when it needs more bytes.
+	 * Takes the next unit. Called for new bytes, and without bytes where @skip has ended and where a hole begins;
+	 * again while it takes bytes. Taking none with CALL_FEED_OK and @skip 0, it needs more of them.
 	 */
 	enum call_feed (*feed)(void *state, struct call_io *io);
 	/*

@@ -10,26 +10,6 @@
 #include "base/macros.h"
 #include "cilium/notify.h"
 
-static void u8(struct buf *out, uint8_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
-static void u16(struct buf *out, uint16_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
-static void u32(struct buf *out, uint32_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
-static void u64(struct buf *out, uint64_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
 static void zeros(struct buf *out, size_t n)
 {
 	static const uint8_t none[8];
@@ -39,10 +19,10 @@ static void zeros(struct buf *out, size_t n)
 
 static void common(struct buf *out, const struct cilium_notify *n)
 {
-	u8(out, n->type);
-	u8(out, n->subtype);
-	u16(out, n->source);
-	u32(out, n->hash);
+	buf_put_u8(out, n->type);
+	buf_put_u8(out, n->subtype);
+	buf_put_u16(out, n->source);
+	buf_put_u32(out, n->hash);
 }
 
 static size_t captured(const struct cilium_notify *n)
@@ -53,10 +33,10 @@ static size_t captured(const struct cilium_notify *n)
 static void capture_header(struct buf *out, const struct cilium_notify *n, uint8_t version)
 {
 	common(out, n);
-	u32(out, n->pkt.orig_len);
-	u16(out, (uint16_t)captured(n));
-	u8(out, version);
-	u8(out, 0);
+	buf_put_u32(out, n->pkt.orig_len);
+	buf_put_u16(out, (uint16_t)captured(n));
+	buf_put_u8(out, version);
+	buf_put_u8(out, 0);
 }
 
 static void put_drop(struct buf *out, const struct cilium_notify *n)
@@ -64,16 +44,16 @@ static void put_drop(struct buf *out, const struct cilium_notify *n)
 	const struct cilium_drop *d = &n->drop;
 
 	capture_header(out, n, 3);
-	u32(out, d->src_identity);
-	u32(out, d->dst_identity);
-	u32(out, d->dst_id);
-	u16(out, d->line);
-	u8(out, d->file);
-	u8(out, (uint8_t)d->ext_error);
-	u32(out, d->ifindex);
-	u8(out, n->pkt.flags);
+	buf_put_u32(out, d->src_identity);
+	buf_put_u32(out, d->dst_identity);
+	buf_put_u32(out, d->dst_id);
+	buf_put_u16(out, d->line);
+	buf_put_u8(out, d->file);
+	buf_put_u8(out, (uint8_t)d->ext_error);
+	buf_put_u32(out, d->ifindex);
+	buf_put_u8(out, n->pkt.flags);
 	zeros(out, 3);
-	u64(out, d->ip_trace_id);
+	buf_put_u64(out, d->ip_trace_id);
 }
 
 static void put_trace(struct buf *out, const struct cilium_notify *n)
@@ -81,28 +61,28 @@ static void put_trace(struct buf *out, const struct cilium_notify *n)
 	const struct cilium_trace *t = &n->trace;
 
 	capture_header(out, n, 2);
-	u32(out, t->src_identity);
-	u32(out, t->dst_identity);
-	u16(out, t->dst_id);
-	u8(out, t->reason);
-	u8(out, n->pkt.flags);
-	u32(out, t->ifindex);
+	buf_put_u32(out, t->src_identity);
+	buf_put_u32(out, t->dst_identity);
+	buf_put_u16(out, t->dst_id);
+	buf_put_u8(out, t->reason);
+	buf_put_u8(out, n->pkt.flags);
+	buf_put_u32(out, t->ifindex);
 	buf_add(out, t->orig_ip, sizeof(t->orig_ip));
-	u64(out, t->ip_trace_id);
+	buf_put_u64(out, t->ip_trace_id);
 }
 
 static void put_debug(struct buf *out, const struct cilium_notify *n)
 {
 	common(out, n);
 	for (size_t i = 0; i < ARRAY_SIZE(n->arg); i++)
-		u32(out, n->arg[i]);
+		buf_put_u32(out, n->arg[i]);
 }
 
 static void put_capture(struct buf *out, const struct cilium_notify *n)
 {
 	capture_header(out, n, 1);
-	u32(out, n->arg[0]);
-	u32(out, n->arg[1]);
+	buf_put_u32(out, n->arg[0]);
+	buf_put_u32(out, n->arg[1]);
 }
 
 static void put_policy(struct buf *out, const struct cilium_notify *n)
@@ -110,14 +90,14 @@ static void put_policy(struct buf *out, const struct cilium_notify *n)
 	const struct cilium_policy *p = &n->policy;
 
 	capture_header(out, n, 1);
-	u32(out, p->remote_identity);
-	u32(out, (uint32_t)p->verdict);
-	u16(out, p->dst_port);
-	u8(out, p->proto);
-	u8(out, p->bits);
-	u8(out, p->auth_type);
+	buf_put_u32(out, p->remote_identity);
+	buf_put_u32(out, (uint32_t)p->verdict);
+	buf_put_u16(out, p->dst_port);
+	buf_put_u8(out, p->proto);
+	buf_put_u8(out, p->bits);
+	buf_put_u8(out, p->auth_type);
 	zeros(out, 3);
-	u32(out, p->cookie);
+	buf_put_u32(out, p->cookie);
 	zeros(out, 4);
 }
 
@@ -125,14 +105,14 @@ static void put_sock(struct buf *out, const struct cilium_notify *n)
 {
 	const struct cilium_sock *s = &n->sock;
 
-	u8(out, CILIUM_SOCK);
-	u8(out, s->point);
-	u8(out, s->proto);
-	u8(out, s->ipv6);
-	u16(out, s->dst_port);
+	buf_put_u8(out, CILIUM_SOCK);
+	buf_put_u8(out, s->point);
+	buf_put_u8(out, s->proto);
+	buf_put_u8(out, s->ipv6);
+	buf_put_u16(out, s->dst_port);
 	zeros(out, 2);
-	u64(out, s->cookie);
-	u64(out, s->cgroup_id);
+	buf_put_u64(out, s->cookie);
+	buf_put_u64(out, s->cgroup_id);
 	buf_add(out, s->dst_ip, sizeof(s->dst_ip));
 }
 

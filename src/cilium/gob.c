@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "cilium/gob_types.h"
 #include "cilium/print.h"

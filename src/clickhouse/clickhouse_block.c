@@ -11,7 +11,6 @@
 #include "base/crc32.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_schema.h"
 
 #define NS_PER_DAY (86400 * NS_PER_S)

@@ -2,7 +2,6 @@
 #include "clickhouse/clickhouse_query.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_target.h"
 #include "http_client/http_exchange.h"
 #include "worker/worker.h"

@@ -6,7 +6,6 @@
 #define CLICKHOUSE_CLICKHOUSE_QUERY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct buf;

@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_rows.h"
 #include "http_client/http_exchange.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "clickhouse/clickhouse_row.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_schema.h"
 #include "event/event.h"
 #include "event/names.h"

@@ -12,7 +12,6 @@
 struct buf;
 struct clickhouse_table;
 struct event;
-struct ipaddr;
 
 /* Columns of a row besides the fields of its event. */
 struct clickhouse_row {

@@ -155,10 +155,8 @@ static int add_fields(struct clickhouse_table *t, const struct event_desc *d)
 		if (!(d->fields[i].flags & WITHOUT_COLUMN))
 			r = add_column(t, d->fields[i].name, type_of(&d->fields[i]), CLICKHOUSE_FIELD, &d->fields[i]);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(common); i++) {
-		const char *arg;
-		size_t len;
 		const struct field *f =
-			event_field_find(event_common_fields, event_n_common_fields, common[i], &arg, &len);
+			event_field_named(event_common_fields, event_n_common_fields, common[i]);
 
 		if (f)
 			r = add_column(t, f->name, type_of(f), CLICKHOUSE_FIELD, f);

@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/vec.h"
 #include "clickhouse/clickhouse_target.h"

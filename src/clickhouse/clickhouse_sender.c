@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_block.h"
 #include "clickhouse/clickhouse_deliver.h"
 #include "clickhouse/clickhouse_ledger.h"

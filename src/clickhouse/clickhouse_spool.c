@@ -18,7 +18,6 @@
 #include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_sync.h"
 
 #define RUN_DIGITS 16  /* of a folder, hexadecimal */

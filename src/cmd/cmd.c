@@ -32,6 +32,12 @@ int cmd_exit_status(int error)
 	}
 }
 
+int cmd_fail(int error, const struct err *err)
+{
+	log_error("%s", err->msg);
+	return cmd_exit_status(error);
+}
+
 static bool is_taken(const struct opt_set *sets, size_t n, const struct opt *row)
 {
 	for (size_t i = 0; i < n; i++)
@@ -113,7 +119,7 @@ static int find_flag(int argc, char **argv, const char *name, const char *letter
 
 /* ---- help ---- */
 
-static int put(struct buf *b, FILE *out)
+int cmd_print(struct buf *b, FILE *out)
 {
 	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
 
@@ -183,7 +189,7 @@ int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out)
 		buf_printf(&b, "\nsonde %s --help all explains them; sonde help options: global options.\n",
 			   cmd->name);
 	cmd_free_sets(sets, n);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- the run ---- */

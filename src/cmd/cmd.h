@@ -21,6 +21,7 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 
 struct buf;
 struct cmd;
+struct err;
 
 /* The command line without its options. */
 struct cmd_words {
@@ -61,6 +62,8 @@ void cmd_free_sets(struct opt_set *sets, int n);
 /* Parses argv[1..] and runs @cmd; @line: the whole command line. Returns an exit status. */
 int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char **argv, char *line);
 
+/* Prints and releases @b. Returns an exit status. */
+int cmd_print(struct buf *b, FILE *out);
 /* --help: the options, with @detail OPT_ALL all texts; and --version. Both return an exit status. */
 int cmd_print_help(const struct cmd *cmd, enum opt_detail detail, FILE *out);
 int cmd_print_version(FILE *out, bool json);
@@ -70,5 +73,7 @@ void cmd_add_wrapped(struct buf *b, const char *text);
 
 /* Exit status for a negative errno: not permitted, usage or failure. */
 int cmd_exit_status(int error);
+/* The same, after the sentence of @err as an error message. */
+int cmd_fail(int error, const struct err *err);
 
 #endif

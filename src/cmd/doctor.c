@@ -4,7 +4,6 @@
  * soon as it is known.
  */
 #include <bpf/btf.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -13,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "btf/kernel_btf.h"
 #include "cmd/cmd.h"
 #include "event/json.h"
@@ -287,10 +285,8 @@ static int doctor_run(void *conf, _unused_ const struct cmd_words *w)
 	add_host(&rep);
 	load_error_capture();
 	r = kernel_btf_find(rep.conf->btf, &found, &err);
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	btf__free(found.types);
 	add_kernel(&rep, found.source);
 	flush_lines(&rep);

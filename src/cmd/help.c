@@ -25,14 +25,6 @@
 #include "sonde/wire.h"
 #include "source/source.h"
 
-static int put(struct buf *b, FILE *out)
-{
-	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
-
-	buf_fini(b);
-	return ok ? CMD_OK : CMD_FAIL;
-}
-
 /* ---- topics from the program's tables ---- */
 
 static void list_fields(struct buf *b, const struct field *fields, size_t n)
@@ -59,7 +51,7 @@ static int from_registry(void (*add)(const struct registry *reg, const char *wor
 	add(pipeline_registry(p), word, &b);
 	pipeline_free(p);
 	loop_free(loop);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 static void add_events(const struct registry *reg, _unused_ const char *word, struct buf *b)
@@ -184,7 +176,7 @@ static int help_outputs(FILE *out, _unused_ const char *word)
 	buf_add_str(&b, "\nFiles that -r reads:\n");
 	for (size_t i = 0; all_sources[i]; i++)
 		buf_printf(&b, "  %-13s %s\n", all_sources[i]->name, all_sources[i]->summary);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 static int help_filter(FILE *out, _unused_ const char *word)
@@ -204,7 +196,7 @@ static int help_filter(FILE *out, _unused_ const char *word)
 			"  evt.type=cpu.block and stack.function glob 'runtime.gc*'\n\n"
 			"sonde help events lists the words. Packet words (trailing words of monitor) are those of\n"
 			"pcap-filter(7).\n");
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 static int help_options(FILE *out, _unused_ const char *word)
@@ -217,7 +209,7 @@ static int help_options(FILE *out, _unused_ const char *word)
 	opt_help(&set, 1, OPT_ALL, &b);
 	buf_add_str(&b,
 		    "  -V, --version     print the version\n  -h, --help [all]  print the options of a command\n");
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 static int help_recording(FILE *out, _unused_ const char *word)
@@ -227,7 +219,7 @@ static int help_recording(FILE *out, _unused_ const char *word)
 	struct buf b = { 0 };
 
 	opt_help(&set, 1, OPT_ALL, &b);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* @word: what follows the topic on the command line; NULL = nothing. */
@@ -253,7 +245,7 @@ int help_all(const struct cmd *const *all, FILE *out)
 	for (size_t i = 0; i < ARRAY_SIZE(topics); i++)
 		buf_printf(&b, "  %-12s %s\n", topics[i].name, topics[i].what);
 	buf_add_str(&b, "\nsonde COMMAND --help lists the options of a command; sonde -V prints the version.\n");
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- man pages ---- */
@@ -330,7 +322,7 @@ static int man_cmd(const struct cmd *cmd, FILE *out)
 	buf_add_str(&b, ".SH EXIT STATUS\n0 success, 1 failure, 2 usage, 3 not permitted, 128+n after signal n.\n"
 			".SH SEE ALSO\n.BR sonde (1)\n");
 	cmd_free_sets(sets, n);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 static int man_all(const struct cmd *const *all, FILE *out)
@@ -351,7 +343,7 @@ static int man_all(const struct cmd *const *all, FILE *out)
 	global.title = "Global options";
 	buf_add_str(&b, ".SH OPTIONS\n");
 	opt_man(&global, 1, &b);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- the commands ---- */

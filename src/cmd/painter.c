@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <termios.h>
 #include <time.h>
@@ -13,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"
-#include "base/units.h"
+#include "base/macros.h"
 
 #define PATIENCE_NS 500000000	/* for the last picture; again after output was resumed */
 

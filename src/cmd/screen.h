@@ -7,7 +7,6 @@
 #define CMD_SCREEN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct buf;
 struct err;

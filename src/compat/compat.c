@@ -4,7 +4,6 @@
  */
 #include "compat/compat.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "compat/compat.h"
 #include "event/json.h"
 
@@ -24,14 +23,6 @@ static enum status status_of(const struct opt *o)
 static const char *text_of(const struct opt *o)
 {
 	return o->refused ? o->refused : o->differs ? o->differs : o->help;
-}
-
-static int put(struct buf *b, FILE *out)
-{
-	bool ok = !buf_error(b) && fwrite(b->data, 1, b->len, out) == b->len;
-
-	buf_fini(b);
-	return ok ? CMD_OK : CMD_FAIL;
 }
 
 static void full_name(const struct dialect *d, char ret[static 64])
@@ -87,7 +78,7 @@ int compat_print_verbs(const char *tool, FILE *out)
 		return CMD_FAIL;
 	}
 	buf_printf(&b, "sonde compat %s COMMAND --help lists the options of each.\n", tool);
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 int compat_print_list(FILE *out)
@@ -102,18 +93,10 @@ int compat_print_list(FILE *out)
 	}
 	buf_add_str(&b, "sonde compat TOOL --help lists the options of each. A link sonde-TOOL is\n"
 			"sonde compat TOOL.\n");
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- one object per row ---- */
-
-static void put_member(struct json *j, const char *key, const char *text)
-{
-	if (!text)
-		return;
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
 
 static void add_object(const char *tool, const struct opt *o, struct buf *b)
 {
@@ -121,16 +104,14 @@ static void add_object(const char *tool, const struct opt *o, struct buf *b)
 	struct json j = { .out = b };
 
 	json_open(&j, '{');
-	json_key(&j, "v");
-	json_u64(&j, 1);
-	put_member(&j, "tool", tool);
-	put_member(&j, "option", o->name);
-	put_member(&j, "letter", o->key ? letter : NULL);
-	put_member(&j, "arg", o->arg);
-	json_key(&j, "optional");
-	json_bool(&j, o->optional || o->kind == OPT_MAYBE);
-	put_member(&j, "status", status_names[status_of(o)]);
-	put_member(&j, "text", text_of(o));
+	json_put_u64(&j, "v", 1);
+	json_put_text(&j, "tool", tool);
+	json_put_text(&j, "option", o->name);
+	json_put_text(&j, "letter", o->key ? letter : NULL);
+	json_put_text(&j, "arg", o->arg);
+	json_put_bool(&j, "optional", o->optional || o->kind == OPT_MAYBE);
+	json_put_text(&j, "status", status_names[status_of(o)]);
+	json_put_text(&j, "text", text_of(o));
 	json_close(&j, '}');
 	buf_add_char(b, '\n');
 }
@@ -153,7 +134,7 @@ int compat_print_rows(FILE *out)
 			add_object(name, o, &b);
 		cmd_free_sets(sets, n);
 	}
-	return put(&b, out);
+	return cmd_print(&b, out);
 }
 
 /* ---- help ---- */
@@ -218,5 +199,5 @@ int compat_print_help(const struct dialect *d, FILE *out)
 	cmd_free_sets(sets, n);
 	if (r < 0)
 		buf_fini(&b);
-	return r < 0 ? CMD_FAIL : put(&b, out);
+	return r < 0 ? CMD_FAIL : cmd_print(&b, out);
 }

@@ -7,7 +7,6 @@
 #define CONTAINER_CONTAINER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define CONTAINER_ID_MAX 72	/* including the NUL */
 

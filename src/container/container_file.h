@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define CONTAINER_FILE_MAX (8u << 20)	/* larger files are not read */
 

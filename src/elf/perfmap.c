@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "elf/range.h"
 #include "elf/symtab.h"
 
@@ -28,14 +29,6 @@ struct perfmap {
 	uint64_t covered;
 };
 
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Parses a number and skips the blanks after it. */
 static bool parse_hex(struct cursor *c, uint64_t *ret)
 {
@@ -44,8 +37,8 @@ static bool parse_hex(struct cursor *c, uint64_t *ret)
 
 	if (cur_peek(c, 0) == '0' && (cur_peek(c, 1) | 0x20) == 'x')
 		cur_skip(c, 2);
-	for (; hex_digit(cur_peek(c, 0)) >= 0; digits++)
-		v = v << 4 | (uint64_t)hex_digit(cur_u8(c));
+	for (; str_hex_digit(cur_peek(c, 0)) >= 0; digits++)
+		v = v << 4 | (uint64_t)str_hex_digit(cur_u8(c));
 	if (!digits || digits > 16 || cur_peek(c, 0) != ' ')
 		return false;
 	while (cur_peek(c, 0) == ' ')

@@ -18,7 +18,6 @@
 #include "elf/go/gopclntab.h"
 #include "elf/jitdump.h"
 #include "elf/perfmap.h"
-#include "elf/resolve_answer.h"
 #include "elf/symtab.h"
 
 #define DEFAULT_BUDGET_BYTES (160ull << 20)

@@ -11,12 +11,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
-#include "base/macros.h"
 
 #define FUNCS_MAX (RESOLVE_INLINED_MAX + 1)
 #define RESOLVE_MAGIC 0x76736572u

@@ -201,7 +201,7 @@ static int get_evt(const struct event *ev, const struct field *f, struct value *
 	switch ((enum common_field)f->off) {
 	case F_EVT_TYPE: return give_str(ret, ev->desc->name, strlen(ev->desc->name));
 	case F_EVT_TIME:
-		return give_uint(ret, ev->ts_ns + (uint64_t)ev->clock_offset_ns, ev->clock_offset_ns != 0);
+		return give_uint(ret, event_wall_ns(ev), ev->clock_offset_ns != 0);
 	case F_EVT_BOOTTIME:
 		*ret = (struct value){ .kind = VAL_UINT, .u = ev->ts_ns, .ns = true };
 		return 0;

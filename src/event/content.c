@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/macros.h"
 #include "event/event.h"
 #include "packet/packet.h"
 

@@ -15,7 +15,6 @@
 #include "event/core_packet.h"
 #include "event/core_state.h"
 #include "event/decode.h"
-#include "event/names.h"
 #include "sonde/sampling_wire.h"
 #include "sonde/symbol_wire.h"
 

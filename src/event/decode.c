@@ -5,18 +5,15 @@
 #include "event/decode.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "event/core_state.h"
 #include "event/event.h"
 #include "event/names.h"
-#include "sonde/ident_wire.h"
 
 /* Scratch memory for the events of one record; valid records stay far below. */
 #define SCRATCH_BYTES_MAX (64u << 20)

@@ -7,12 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/str.h"
-#include "sonde/ident_wire.h"
-#include "sonde/wire.h"
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind)
 {

@@ -226,6 +226,12 @@ struct event {
 	struct event_functions *functions; /* NULL = only those of the kernel are known, by `names` */
 };
 
+/* Wall-clock time of an event, ns since 1970; since the boot if the stream does not know the wall clock. */
+static inline uint64_t event_wall_ns(const struct event *ev)
+{
+	return ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+}
+
 const struct section *event_section(const struct event *ev, enum sec_kind kind);
 
 /* 0 or -ENOSPC. @data is borrowed. */
@@ -328,6 +334,8 @@ struct field {
  */
 const struct field *event_field_find(const struct field *fields, size_t n, const char *name, const char **ret_arg,
 				     size_t *ret_arg_len);
+/* The same where the argument does not matter. */
+const struct field *event_field_named(const struct field *fields, size_t n, const char *name);
 
 struct event_desc;
 
@@ -407,6 +415,8 @@ bool event_desc_is_called(const struct event_desc *d, const char *name);
 
 /* Reads one field. 0, or -ENOENT if it is unknown: optional and 0, absent, or hidden. */
 int event_get(const struct event *ev, const struct field *f, struct value *ret);
+/* The same; VAL_NONE where it is unknown or @f is NULL. */
+struct value event_value(const struct event *ev, const struct field *f);
 
 /*
  * Copies @ev without content: flags decide on fields, the kind on sections, which are truncated or dropped. Drops

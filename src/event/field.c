@@ -47,6 +47,14 @@ const struct field *event_field_find(const struct field *fields, size_t n, const
 	return NULL;
 }
 
+const struct field *event_field_named(const struct field *fields, size_t n, const char *name)
+{
+	const char *arg;
+	size_t len;
+
+	return event_field_find(fields, n, name, &arg, &len);
+}
+
 const struct field *event_field_also(const struct event_desc *d, const char *name, const char **ret_arg,
 				     size_t *ret_arg_len)
 {
@@ -59,13 +67,12 @@ const struct field *event_field_also(const struct event_desc *d, const char *nam
 
 bool event_desc_is_called(const struct event_desc *d, const char *name)
 {
-	const char *dot = strchr(d->name, '.'), *arg;
-	size_t len;
+	const char *dot = strchr(d->name, '.');
 
 	if (!strcmp(d->name, name))
 		return true;
 	return d->class == EVENT_DATA && dot && !strcmp(dot + 1, name) &&
-	       !event_field_find(d->fields, d->n_fields, "evt.type", &arg, &len);
+	       !event_field_named(d->fields, d->n_fields, "evt.type");
 }
 
 const char *event_field_key(const struct field *f)
@@ -245,6 +252,15 @@ static const bool is_plain_number[] = {
 	[FIELD_UINT] = true, [FIELD_HEX] = true, [FIELD_BOOL] = true, [FIELD_ENUM] = true, [FIELD_FLAGS] = true,
 	[FIELD_NAME] = true, [FIELD_NS] = true, [FIELD_IFACE] = true, [FIELD__MAX] = false,
 };
+
+struct value event_value(const struct event *ev, const struct field *f)
+{
+	struct value v = { .kind = VAL_NONE };
+
+	if (f && event_get(ev, f, &v) < 0)
+		v.kind = VAL_NONE;
+	return v;
+}
 
 int event_get_number(const struct event *ev, const struct field *f, uint64_t *ret)
 {

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter_error.h"
@@ -251,7 +251,7 @@ bool format_also(const struct format *f)
 /* Wall-clock time in fields of struct tm; *ret_ns: the fraction. */
 static struct tm wall_time(const struct event *ev, bool utc, unsigned *ret_ns)
 {
-	uint64_t ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	uint64_t ns = event_wall_ns(ev);
 	time_t second = (time_t)(ns / NS_PER_S);
 	struct tm tm;
 

@@ -10,7 +10,6 @@
 #define EVENT_FORMAT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct buf;
 struct err;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "event/json.h"
 
-#include <string.h>
-
-#include "base/buf.h"
 #include "base/str.h"
 
 void json_open(struct json *j, char bracket)

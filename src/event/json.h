@@ -63,6 +63,45 @@ void json_bool(struct json *j, bool v);
 void json_str(struct json *j, const char *s, size_t len);
 void json_value(struct json *j, const struct value *v);
 
+/* ---- members: a key and its value ---- */
+
+static inline void json_put_open(struct json *j, const char *key, char bracket)
+{
+	json_key(j, key);
+	json_open(j, bracket);
+}
+
+static inline void json_put_u64(struct json *j, const char *key, uint64_t v)
+{
+	json_key(j, key);
+	json_u64(j, v);
+}
+
+static inline void json_put_i64(struct json *j, const char *key, int64_t v)
+{
+	json_key(j, key);
+	json_i64(j, v);
+}
+
+static inline void json_put_bool(struct json *j, const char *key, bool v)
+{
+	json_key(j, key);
+	json_bool(j, v);
+}
+
+static inline void json_put_str(struct json *j, const char *key, const char *s, size_t len)
+{
+	json_key(j, key);
+	json_str(j, s, len);
+}
+
+/* Nothing if @s is NULL. */
+static inline void json_put_text(struct json *j, const char *key, const char *s)
+{
+	if (s)
+		json_put_str(j, key, s, strlen(s));
+}
+
 /*
  * Writes the known fields of the event's type as members of the open object. A dot in a key nests: adjacent rows
  * "x.lost_by.a" and "x.lost_by.b" become "lost_by":{"a":1,"b":2}.

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "base/macros.h"
 #include "event/event.h"
 
 int params_read(const void *data, size_t len, struct params *ret)

@@ -74,6 +74,11 @@ static int list_text(const struct value *v, struct buf *out)
 	return buf_error(out);
 }
 
+bool value_is(const struct value *v, const char *s)
+{
+	return v->kind == VAL_STR && v->len == strlen(s) && !memcmp(v->str, s, v->len);
+}
+
 int value_text(const struct value *v, struct buf *out)
 {
 	switch (v->kind) {

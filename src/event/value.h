@@ -65,6 +65,9 @@ struct value {
 	struct ipaddr ip;
 };
 
+/* Is @v the string @s? */
+bool value_is(const struct value *v, const char *s);
+
 /* Printable text, escaped (base/str.h); "" for VAL_NONE. */
 int value_text(const struct value *v, struct buf *out);
 

@@ -230,7 +230,6 @@ int gobin_run(void *ctx, int in_fd, int out_fd);
 #define GOBIN_ANSWER_CAP (256u << 10)	/* maximum size of an answer */
 
 struct err;
-struct elf;
 
 /* @data is copied. -EBADMSG for a malformed answer, -ENOEXEC with the worker's sentence in @err, -ENOMEM. */
 int gobin_answer_parse(const void *data, size_t len, struct gobin_answer **ret, struct err *err);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "base/macros.h"
 #include "elf/go/gopclntab.h"
 #include "gobin/goroutine.h"
 #include "gobin/job.h"

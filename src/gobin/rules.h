@@ -26,7 +26,6 @@ enum feature {
 };
 
 #define HOOKER_FIELDS_MAX 12
-#define NO_FIELD GOBIN_F__MAX
 
 /* Behind which call in the function the site is. */
 enum hooker_after {

@@ -5,7 +5,6 @@
 #include "gobin/types.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"

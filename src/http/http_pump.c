@@ -7,7 +7,6 @@
 #include <sys/epoll.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 #include "http/http_library.h"
 #include "loop/loop.h"
 

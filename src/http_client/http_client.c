@@ -19,7 +19,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "http_client/http_client_child.h"
 #include "http_client/http_client_keeper.h"
 #include "worker/worker.h"

@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "http_client/http_client_child.h"
 #include "worker/restart.h"
 

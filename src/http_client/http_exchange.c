@@ -2,7 +2,6 @@
 #include "http_client/http_exchange.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -15,12 +15,10 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/protobuf/protobuf_read.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
-#include "event/names.h"
 #include "http/grpc_server.h"
 #include "hubble/hubble_request.h"
 #include "hubble/hubble_ring.h"
@@ -72,11 +70,6 @@ struct flows {
 	uint64_t sent;
 };
 
-static uint64_t wall_ns_of(const struct event *ev)
-{
-	return ev->ts_ns + (uint64_t)ev->clock_offset_ns;
-}
-
 /* Is @ev a flow that the request selects, its time aside? */
 static bool matches(const struct flows *f, const struct event *ev)
 {
@@ -102,7 +95,7 @@ static void rewind_to(struct flows *f)
 		f->at--;
 		if (!hubble_ring_event(ring, f->at, f->named, &ev))
 			continue;
-		if (wall_ns_of(&ev) < f->q.since_ns) {
+		if (event_wall_ns(&ev) < f->q.since_ns) {
 			f->at++;
 			return;
 		}
@@ -117,9 +110,9 @@ static int look_at(struct flows *f)
 
 	if (!hubble_ring_event(f->o->ring, f->at, f->named, &ev))
 		return 1;
-	if (wall_ns_of(&ev) < f->q.since_ns)
+	if (event_wall_ns(&ev) < f->q.since_ns)
 		return 0;
-	if (f->q.until_ns && wall_ns_of(&ev) > f->q.until_ns)
+	if (f->q.until_ns && event_wall_ns(&ev) > f->q.until_ns)
 		return -ENODATA;
 	if (!matches(f, &ev))
 		return 0;
@@ -427,7 +420,7 @@ int hubble_observer_event(struct hubble_observer *o, const struct event *ev)
 	if (r == 1) {
 		r = take_flow(o, ev, &flow);
 	} else {
-		hubble_pb_lost(&o->pb, HUBBLE_LOST_PERF, lost, cpu, wall_ns_of(ev), node_of(o), &o->message);
+		hubble_pb_lost(&o->pb, HUBBLE_LOST_PERF, lost, cpu, event_wall_ns(ev), node_of(o), &o->message);
 		r = hubble_ring_add(o->ring, NULL, &o->message);
 	}
 	if (++o->burst >= BURST)

@@ -8,7 +8,6 @@
 #define HUBBLE_HUBBLE_OBSERVER_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 struct core_host;
 struct err;

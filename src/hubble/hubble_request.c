@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/protobuf/protobuf_read.h"
-#include "base/units.h"
 #include "cilium/hubble.h"
 #include "cilium/kdrops.h"
 #include "cilium/notify.h"

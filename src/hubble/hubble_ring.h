@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct arena;
 struct buf;
 struct event;
 struct hubble_ring;

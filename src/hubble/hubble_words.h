@@ -10,7 +10,6 @@
 #define HUBBLE_HUBBLE_WORDS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/vec.h"

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -20,7 +19,6 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/unix_socket.h"
 #include "sonde/wire.h"
 

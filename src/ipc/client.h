@@ -5,10 +5,6 @@
 #ifndef IPC_CLIENT_H
 #define IPC_CLIENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "ipc/proto.h"
 
 struct buf;

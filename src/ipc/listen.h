@@ -7,8 +7,6 @@
 #define IPC_LISTEN_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct err;

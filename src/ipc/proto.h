@@ -6,7 +6,6 @@
 #ifndef IPC_PROTO_H
 #define IPC_PROTO_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

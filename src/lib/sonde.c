@@ -121,7 +121,7 @@ static bool is_suppressed(struct sonde *h, const struct event *ev, const struct 
 static int add_event(struct sonde *h, const struct event *ev, const struct params *p)
 {
 	const struct scap_event_head head = {
-		.ts_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns, .cpu = ev->cpu,
+		.ts_ns = event_wall_ns(ev), .cpu = ev->cpu,
 	};
 	struct queued q = { .cpu = ev->cpu };
 	const struct scap_block_type *type;

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -19,7 +18,6 @@
 #include "base/clock.h"
 #include "loop/hold.h"
 #include "base/macros.h"
-#include "base/units.h"
 
 #define ROUND_EVENTS 64 /* events per round */
 

@@ -13,10 +13,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/err.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/help.h"

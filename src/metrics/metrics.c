@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
@@ -379,7 +378,7 @@ static void copy_text(const struct metrics_field *f, const struct event *ev, cha
 
 static void set_exemplar(const struct row *r, struct series *s, size_t bucket, uint64_t ns, const struct event *ev)
 {
-	struct metrics_exemplar e = { .value_ns = ns, .wall_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns };
+	struct metrics_exemplar e = { .value_ns = ns, .wall_ns = event_wall_ns(ev) };
 
 	copy_text(&r->trace, ev, e.trace, sizeof(e.trace));
 	copy_text(&r->span, ev, e.span, sizeof(e.span));

@@ -15,7 +15,6 @@
 
 #include "metrics/metrics_table.h"
 
-struct buf;
 struct err;
 struct event;
 struct metrics;

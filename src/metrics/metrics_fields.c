@@ -25,18 +25,12 @@ _Static_assert(ARRAY_SIZE(pseudos) == METRICS_PSEUDO__MAX, "each pseudo field ha
 
 static const struct field *own_field(const struct event_desc *d, const char *name)
 {
-	const char *arg;
-	size_t len;
-
-	return event_field_find(d->fields, d->n_fields, name, &arg, &len);
+	return event_field_named(d->fields, d->n_fields, name);
 }
 
 static const struct field *common_field(const char *name)
 {
-	const char *arg;
-	size_t len;
-
-	return event_field_find(event_common_fields, event_n_common_fields, name, &arg, &len);
+	return event_field_named(event_common_fields, event_n_common_fields, name);
 }
 
 static bool find_pseudo(const struct event_desc *d, const char *name, struct metrics_field *ret)
@@ -92,11 +86,6 @@ static void set_word(const char *word, struct value *ret)
 	*ret = (struct value){ .kind = VAL_STR, .str = word, .len = strlen(word) };
 }
 
-static bool is_word(const struct value *v, const char *word)
-{
-	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
-}
-
 enum { ERROR, STATUS, HTTP_STATUS, END, SIDE, KIND };
 
 /* A server does not fail by a wrong request: the conventions name the statuses that are its own errors. */
@@ -113,8 +102,8 @@ static bool is_error_of(bool server, bool grpc, uint64_t status)
 static void get_error_type(const struct metrics_field *f, const struct event *ev, struct value *ret)
 {
 	struct value side, kind, status;
-	bool server = part(f, SIDE, ev, &side) && is_word(&side, "server");
-	bool grpc = part(f, KIND, ev, &kind) && is_word(&kind, "grpc");
+	bool server = part(f, SIDE, ev, &side) && value_is(&side, "server");
+	bool grpc = part(f, KIND, ev, &kind) && value_is(&kind, "grpc");
 	uint64_t number;
 
 	if (!is_true(f, ERROR, ev))
@@ -155,7 +144,7 @@ static void get_conn_role(const struct metrics_field *f, const struct event *ev,
 
 	if (!part(f, 0, ev, &end))
 		return;
-	is_source = is_word(&end, "src");
+	is_source = value_is(&end, "src");
 	set_word(is_source != is_reply ? "client" : "server", ret);
 }
 
@@ -164,7 +153,7 @@ static void get_count_cause(const struct metrics_field *f, const struct event *e
 {
 	struct value kind;
 
-	if (part(f, 0, ev, &kind) && is_word(&kind, "rest"))
+	if (part(f, 0, ev, &kind) && value_is(&kind, "rest"))
 		set_word("other", ret);
 	else
 		part(f, 1, ev, ret);
@@ -204,7 +193,7 @@ static void get_hubble(const struct metrics_field *f, const struct event *ev, st
 	if (!part(f, 0, ev, ret))
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (words[i].of == f->pseudo && is_word(ret, words[i].word)) {
+		if (words[i].of == f->pseudo && value_is(ret, words[i].word)) {
 			set_word(words[i].hubble, ret);
 			return;
 		}

@@ -6,7 +6,6 @@
 #define METRICS_METRICS_FIELDS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "event/event.h"

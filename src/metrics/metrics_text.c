@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "metrics/metrics.h"
 
 struct page {

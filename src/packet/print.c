@@ -4,8 +4,6 @@
  */
 #include "packet/print.h"
 
-#include <ctype.h>
-
 #include "base/buf.h"
 #include "packet/names.h"
 #include "sonde/wire.h"

@@ -5,7 +5,6 @@
 #ifndef PIPELINE_BUS_H
 #define PIPELINE_BUS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "event/event.h"

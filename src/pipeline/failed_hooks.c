@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 static struct failed_hook *find(const struct failed_hooks *f, const char *hook)
 {

@@ -4,7 +4,6 @@
 #define PIPELINE_FAILED_HOOKS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"

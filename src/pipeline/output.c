@@ -90,7 +90,7 @@ static int rotate(struct output *o, const struct event *ev)
 	if (r >= 0)
 		report_closed(o);
 	if (r >= 0)
-		r = rotation_name(&o->rotation, (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns), name,
+		r = rotation_name(&o->rotation, (int64_t)event_wall_ns(ev), name,
 				  sizeof(name));
 	if (r >= 0)
 		r = open_next(o, name);

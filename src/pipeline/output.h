@@ -12,7 +12,6 @@
 
 struct bus;
 struct err;
-struct event;
 struct opener;
 struct output;
 struct sonde_rec;

@@ -20,7 +20,6 @@
 #include "event/names.h"
 #include "loop/coop.h"
 #include "probe/budget/budget.h"
-#include "probe/env.h"
 #include "scap/state/state.h"
 #include "sinks/outfile.h"
 #include "source/source.h"

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "state/state_range.h"
 
 struct sonde_rec;

@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "host/pids.h"
 #include "event/decode.h"
 #include "ipc/client.h"

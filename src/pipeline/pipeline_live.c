@@ -13,7 +13,6 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "loop/coop.h"
 #include "loop/loop.h"
 #include "pipeline/output.h"

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "loop/coop.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/names.h"

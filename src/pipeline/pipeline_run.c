@@ -14,7 +14,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "loop/loop.h"
 #include "probe/budget/budget.h"
 

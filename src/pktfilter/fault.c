@@ -6,7 +6,6 @@
 #include "pktfilter/pktfilter_filter.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stdio.h>

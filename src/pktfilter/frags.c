@@ -10,7 +10,6 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"

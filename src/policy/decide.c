@@ -4,13 +4,11 @@
  * the same verdicts.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "policy/parse.h"
 #include "sonde/notify_wire.h"
 

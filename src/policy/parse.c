@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,6 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "policy/parse.h"
-#include "policy/lex.h"
 
 static const char *const action_names[POLICY_ACTION__MAX] = {
 	[POLICY_ALLOW] = "allow", [POLICY_DENY] = "deny", [POLICY_AUDIT] = "audit",

@@ -13,7 +13,6 @@
 #include "base/vec.h"
 #include "event/value.h"
 
-struct buf;
 struct err;
 
 enum policy_action { POLICY_ALLOW, POLICY_DENY, POLICY_AUDIT, POLICY_ACTION__MAX };

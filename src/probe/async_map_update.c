@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/macros.h"
 #include "base/vec.h"
 
 #define TIMEOUT_NS 5000000000ull	/* the thread needs two time slices */

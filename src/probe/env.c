@@ -30,8 +30,6 @@
 #include "probe/mmap_ring.h"
 #include "probe/percpu_rings.h"
 #include "probe/programs.h"
-#include "probe/rodata.h"
-#include "probe/select.h"
 #include "probe/shared_maps.h"
 #include "probe/typed_map.h"
 #include "ring/ring.h"

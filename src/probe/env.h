@@ -24,7 +24,6 @@ struct bpf_program;
 struct btf;
 struct coop;
 struct err;
-struct loop;
 struct ring_reader;
 
 struct probe_env_opts {

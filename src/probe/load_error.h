@@ -6,8 +6,6 @@
 #ifndef PROBE_LOAD_ERROR_H
 #define PROBE_LOAD_ERROR_H
 
-#include <stddef.h>
-
 struct err;
 
 /*

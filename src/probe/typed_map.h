@@ -7,7 +7,6 @@
 #define PROBE_TYPED_MAP_H
 
 #include <bpf/bpf.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct map_types;

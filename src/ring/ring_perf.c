@@ -3,7 +3,6 @@
  * Perf event rings in memory (include/uapi/linux/perf_event.h): records of struct perf_event_header and a body,
  * forward or backward. The data area is mapped once: ring_bytes() joins records that cross its end.
  */
-#include <errno.h>
 #include <linux/perf_event.h>
 
 #include "base/cursor.h"

@@ -35,24 +35,14 @@ int scap_block_end(struct buf *out, size_t start)
 	return buf_add(out, &len, sizeof(len));
 }
 
-static void add_u16(struct buf *out, uint16_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
-static void add_u32(struct buf *out, uint32_t v)
-{
-	buf_add(out, &v, sizeof(v));
-}
-
 int scap_block_write_section(struct buf *out)
 {
 	size_t start = scap_block_begin(out, SCAP_SHB);
 	const uint64_t length = UINT64_MAX;
 
-	add_u32(out, SCAP_BYTE_ORDER);
-	add_u16(out, SCAP_MAJOR);
-	add_u16(out, SCAP_MINOR);
+	buf_put_u32(out, SCAP_BYTE_ORDER);
+	buf_put_u16(out, SCAP_MAJOR);
+	buf_put_u16(out, SCAP_MINOR);
 	buf_add(out, &length, sizeof(length));
 	return scap_block_end(out, start);
 }
@@ -72,7 +62,7 @@ static size_t begin_entry(struct buf *out)
 {
 	size_t start = out->len;
 
-	add_u32(out, 0);
+	buf_put_u32(out, 0);
 	return start;
 }
 
@@ -85,7 +75,7 @@ static void add_zeros(struct buf *out, size_t n)
 static void add_str16(struct buf *out, const void *data, size_t len)
 {
 	len = MIN(len, (size_t)UINT16_MAX);
-	add_u16(out, (uint16_t)len);
+	buf_put_u16(out, (uint16_t)len);
 	buf_add(out, data, len);
 }
 
@@ -177,8 +167,8 @@ int scap_block_write_iface(const struct params *row, struct buf *out)
 		return -EINVAL;
 	name_len = MIN(name_len, (size_t)UINT16_MAX);
 	start = begin_entry(out);
-	add_u16(out, (uint16_t)type);
-	add_u16(out, (uint16_t)name_len);
+	buf_put_u16(out, (uint16_t)type);
+	buf_put_u16(out, (uint16_t)name_len);
 	for (unsigned i = 1; i <= 3; i++) {
 		data = params_bytes(row, i, &len);
 		buf_add(out, data, len);

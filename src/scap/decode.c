@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 
-#include "base/arena.h"
 #include "base/cursor.h"
 #include "event/decode.h"
 #include "event/event.h"

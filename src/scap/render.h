@@ -5,9 +5,7 @@
 #ifndef SCAP_RENDER_H
 #define SCAP_RENDER_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct buf;
 struct scap_render_opts;

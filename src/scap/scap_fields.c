@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/units.h"
+#include "base/macros.h"
 #include "scap/block.h"
 #include "scap/scap_fields_id.h"
 

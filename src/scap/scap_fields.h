@@ -5,8 +5,6 @@
 #ifndef SCAP_FIELDS_H
 #define SCAP_FIELDS_H
 
-#include <stddef.h>
-
 #include "event/event.h"
 
 #define SCAP_N_FIELDS 192

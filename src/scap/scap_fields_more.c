@@ -4,11 +4,10 @@
  * in time.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "event/value.h"
 #include "scap/block.h"
 #include "scap/scap_fields_id.h"

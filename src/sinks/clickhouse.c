@@ -212,7 +212,7 @@ static int clickhouse_event(struct sink *s, const struct event *ev)
 		b->plan = clickhouse_row_plan_new(b->maker.table);
 	if (!b->plan)
 		return -ENOMEM;
-	row.ts_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	row.ts_ns = event_wall_ns(ev);
 	r = begin_row(s, b, row.ts_ns);
 	if (r < 0)
 		return r;

@@ -2,7 +2,6 @@
 /*
  * NDJSON: one object per line (sinks/json_line.h). The ledger, published last, is the last line.
  */
-#include "base/buf.h"
 #include "base/clock.h"
 #include "sinks/json_line.h"
 #include "sinks/json_names.h"

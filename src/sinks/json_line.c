@@ -2,7 +2,6 @@
 #include "sinks/json_line.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -10,7 +9,6 @@
 #include "base/macros.h"
 #include "event/core.h"
 #include "event/event.h"
-#include "event/json.h"
 #include "event/names.h"
 #include "sinks/json_names.h"
 #include "sonde/ident_wire.h"
@@ -31,33 +29,17 @@ bool json_line_reserves(const char *key)
 	return false;
 }
 
-static void put_u64(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
 /* Omits numbers for which 0 means unknown. */
 static void put_known(struct json *j, const char *key, uint64_t v)
 {
 	if (v)
-		put_u64(j, key, v);
-}
-
-static void put_str(struct json *j, const char *key, const char *s)
-{
-	if (!s)
-		return;
-	json_key(j, key);
-	json_str(j, s, strlen(s));
+		json_put_u64(j, key, v);
 }
 
 static void put_flag(struct json *j, const char *key, bool v)
 {
-	if (!v)
-		return;
-	json_key(j, key);
-	json_bool(j, true);
+	if (v)
+		json_put_bool(j, key, true);
 }
 
 static void put_address(struct json *j, uint64_t v)
@@ -76,7 +58,7 @@ static void put_instance(struct json *j, struct json_line *l, const struct event
 	if (json_parts_use(part, &of, sizeof(of), NULL, 0, j->out))
 		return;
 	put_known(j, "instance", ev->instance);
-	put_str(j, "probe", event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
+	json_put_text(j, "probe", event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
 	json_parts_keep(part, &of, sizeof(of), NULL, 0, j->out, from);
 }
 
@@ -89,9 +71,9 @@ static void put_header(struct json *j, struct json_line *l, const struct event *
 		buf_add_char(j->out, '"');
 		j->comma = true;
 	}
-	put_u64(j, "ts_ns", ev->ts_ns);
-	put_u64(j, "seq", ev->seq);
-	put_u64(j, "cpu", ev->cpu);
+	json_put_u64(j, "ts_ns", ev->ts_ns);
+	json_put_u64(j, "seq", ev->seq);
+	json_put_u64(j, "cpu", ev->cpu);
 	put_instance(j, l, ev);
 	put_flag(j, "snapshot", ev->flags & SONDE_RF_SNAPSHOT);
 	put_flag(j, "cut", ev->flags & SONDE_RF_CUT);
@@ -103,16 +85,13 @@ static void put_proc_str(struct json *j, const char *key, const struct event *ev
 	size_t len;
 	const char *s = event_sec_proc_str(p, event_section(ev, SEC_PROC), str, &len);
 
-	if (!len)
-		return;
-	json_key(j, key);
-	json_str(j, s, len);
+	if (len)
+		json_put_str(j, key, s, len);
 }
 
 static void make_proc(struct json *j, const struct event *ev, const struct sec_proc *p)
 {
-	json_key(j, "proc");
-	json_open(j, '{');
+	json_put_open(j, "proc", '{');
 	put_known(j, "pid", ev->tgid ? ev->tgid : p->tgid);
 	put_known(j, "tid", ev->tid);
 	put_known(j, "start_ns", ev->start_ns ? ev->start_ns : p ? p->start_ns : 0);
@@ -120,8 +99,8 @@ static void make_proc(struct json *j, const struct event *ev, const struct sec_p
 	if (p) {
 		put_known(j, "vpid", p->vpid == p->tgid ? 0 : p->vpid);	/* the same outside of containers */
 		put_known(j, "ppid", p->ppid);
-		put_u64(j, "uid", p->uid);
-		put_u64(j, "gid", p->gid);
+		json_put_u64(j, "uid", p->uid);
+		json_put_u64(j, "gid", p->gid);
 		put_proc_str(j, "name", ev, p, p->comm);
 		put_proc_str(j, "exe", ev, p, p->exe);
 		put_proc_str(j, "args", ev, p, p->args);
@@ -163,10 +142,9 @@ static void put_conn(struct json *j, const struct conn *c)
 
 	if (!c->proto && !c->saddr.family && !c->daddr.family)
 		return;
-	json_key(j, "conn");
-	json_open(j, '{');
+	json_put_open(j, "conn", '{');
 	if (proto)
-		put_str(j, "proto", proto);
+		json_put_text(j, "proto", proto);
 	else
 		put_known(j, "proto", c->proto);
 	put_ip(j, "src", &c->saddr);
@@ -178,7 +156,7 @@ static void put_conn(struct json *j, const struct conn *c)
 
 static void put_how(struct json *j, const char *key, uint8_t how)
 {
-	put_str(j, key, how ? xlat_name(&ident_how_xlat, how) : NULL);
+	json_put_text(j, key, how ? xlat_name(&ident_how_xlat, how) : NULL);
 }
 
 static void put_stream(struct json *j, const struct event_keys *k)
@@ -187,11 +165,10 @@ static void put_stream(struct json *j, const struct event_keys *k)
 
 	if (!way)
 		return;
-	json_key(j, "tcp");
-	json_open(j, '{');
-	put_str(j, "dir", xlat_name(&ident_stream_xlat, way));
-	put_u64(j, "seq", k->seq);
-	put_u64(j, "len", k->seq_len);
+	json_put_open(j, "tcp", '{');
+	json_put_text(j, "dir", xlat_name(&ident_stream_xlat, way));
+	json_put_u64(j, "seq", k->seq);
+	json_put_u64(j, "len", k->seq_len);
 	put_flag(j, "shared", k->ident_flags & SONDE_ID_F_SHARED_RANGE);
 	json_close(j, '}');
 }
@@ -209,15 +186,13 @@ static void put_file(struct json *j, const struct event *ev)
 
 	if (!ev->keys.file)
 		return;
-	json_key(j, "open_file");
-	json_open(j, '{');
-	put_u64(j, "id", ev->keys.file);
+	json_put_open(j, "open_file", '{');
+	json_put_u64(j, "id", ev->keys.file);
 	if (f) {
-		json_key(j, "path");
-		json_str(j, f->name, f->name_len);
-		put_str(j, "kind", xlat_name(&file_kind_xlat, f->kind));
-		put_u64(j, "ino", f->ino);
-		put_u64(j, "dev", f->dev);
+		json_put_str(j, "path", f->name, f->name_len);
+		json_put_text(j, "kind", xlat_name(&file_kind_xlat, f->kind));
+		json_put_u64(j, "ino", f->ino);
+		json_put_u64(j, "dev", f->dev);
 		put_known(j, "generation", f->generation);
 	}
 	json_close(j, '}');
@@ -232,7 +207,7 @@ static void put_cgroup(struct json *j, const struct names *names, uint64_t id)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++)
-		put_str(j, of[i].key, event_names_get(names, of[i].space, id));
+		json_put_text(j, of[i].key, event_names_get(names, of[i].space, id));
 }
 
 /* Cgroup, namespace, socket, file: the same for most events of a thread. */
@@ -245,7 +220,7 @@ static void make_place(struct json *j, const struct event *ev)
 		put_cgroup(j, ev->names, k->cgroup_id);
 	put_known(j, "netns", k->netns);
 	if (k->netns)
-		put_str(j, "netns_name", event_names_get(ev->names, SONDE_NAME_NETNS, k->netns));
+		json_put_text(j, "netns_name", event_names_get(ev->names, SONDE_NAME_NETNS, k->netns));
 	put_sock(j, k->cookie);
 	put_how(j, "owner_how", k->owner_how);
 	put_flag(j, "owner_shared", k->ident_flags & SONDE_ID_F_SHARED_OWNER);
@@ -315,18 +290,17 @@ static void put_packet(struct json *j, const struct event *ev, bool with_bytes)
 	if (!p)
 		return;
 	netns = p->netns ? p->netns : ev->keys.netns;
-	json_key(j, "packet");
-	json_open(j, '{');
+	json_put_open(j, "packet", '{');
 	if (link_name(p->link))
-		put_str(j, "link", link_name(p->link));
+		json_put_text(j, "link", link_name(p->link));
 	else
-		put_u64(j, "link", p->link);
-	put_u64(j, "len", p->orig_len);
-	put_u64(j, "cap_len", p->cap_len);
+		json_put_u64(j, "link", p->link);
+	json_put_u64(j, "len", p->orig_len);
+	json_put_u64(j, "cap_len", p->cap_len);
 	if (p->direction)
-		put_str(j, "dir", xlat_name(&direction_xlat, p->direction));
+		json_put_text(j, "dir", xlat_name(&direction_xlat, p->direction));
 	put_known(j, "ifindex", p->ifindex);
-	put_str(j, "iface", event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(netns, p->ifindex)));
+	json_put_text(j, "iface", event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(netns, p->ifindex)));
 	if (with_bytes)
 		put_hex(j, data, p->cap_len);
 	json_close(j, '}');
@@ -339,8 +313,7 @@ static void put_stack(struct json *j, const char *key, const struct event *ev, e
 
 	if (!s)
 		return;
-	json_key(j, key);
-	json_open(j, '[');
+	json_put_open(j, key, '[');
 	for (uint32_t i = 0; i < s->len / sizeof(*pc); i++) {
 		const char *name = kind == SEC_STACK_KERN ? event_names_get(ev->names, SONDE_NAME_KSYM, pc[i]) : NULL;
 
@@ -361,8 +334,7 @@ static void put_comments(struct json *j, const struct event *ev)
 
 	if (!left || !event_section(ev, SEC_PACKET))
 		return;
-	json_key(j, "comments");
-	json_open(j, '[');
+	json_put_open(j, "comments", '[');
 	while (left) {
 		const char *end = memchr(text, '\n', left);
 		uint32_t n = end ? (uint32_t)(end - text) : left;
@@ -386,8 +358,8 @@ static uint32_t sections_of(const struct event *ev)
 
 static void put_type(struct json *j, const struct event_desc *desc)
 {
-	put_u64(j, "v", JSON_LINE_VERSION);
-	put_str(j, "type", desc->name);
+	json_put_u64(j, "v", JSON_LINE_VERSION);
+	json_put_text(j, "type", desc->name);
 }
 
 /* Text that depends on the type alone: the first members and the keys of its fields. NULL without memory. */
@@ -414,8 +386,7 @@ static int put_extra(struct json *j, const struct event *ev, struct json_names *
 	put_packet(j, ev, with_bytes);
 	put_stack(j, "kstack", ev, SEC_STACK_KERN);
 	if (names && event_section(ev, SEC_STACK_USER)) {
-		json_key(j, "ustack");
-		json_open(j, '[');
+		json_put_open(j, "ustack", '[');
 		r = json_names_leave(names, ev);
 		json_close(j, ']');
 	} else {

@@ -23,8 +23,6 @@
 #include "sinks/json_parts.h"
 #include "sinks/time_text.h"
 
-struct buf;
-struct event;
 struct json_names;
 
 #define JSON_LINE_VERSION 1

@@ -21,7 +21,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "sinks/outfile_gzip.h"
 

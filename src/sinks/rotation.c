@@ -12,7 +12,6 @@
 #include <time.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 
 bool rotation_asked(const struct sink_rotation *rule)
 {

@@ -467,7 +467,7 @@ static int introduce_thread(struct sink *s, const struct event *ev)
 	}
 	if (!map_add(&st->told, &v->thread->tid, &is_new))
 		return -ENOMEM;
-	st->reported_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	st->reported_ns = event_wall_ns(ev);
 	st->reported_cpu = ev->cpu;
 	r = filtered ? introduce_container(s, v) : 0;
 	if (r >= 0 && is_new)
@@ -482,7 +482,7 @@ static int scap_event(struct sink *s, const struct event *ev)
 	struct scap *st = s->state;
 	struct params own;
 	const struct params *p = ev->view ? &ev->view->p : &own;
-	const uint64_t at_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	const uint64_t at_ns = event_wall_ns(ev);
 	int r;
 
 	if (ev->desc->class != EVENT_DATA || (!ev->view && params_of(ev, &own) < 0))

@@ -5,6 +5,7 @@
 #include "sinks/sink.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,11 @@ int sink_flush(struct sink *s)
 	int r = s->ops->flush ? s->ops->flush(s) : 0, f = s->out ? outfile_flush(s->out) : 0;
 
 	return r < 0 ? r : f;
+}
+
+int sink_flush_stdout(_unused_ struct sink *s)
+{
+	return fflush(stdout) ? -errno : 0;
 }
 
 int sink_close(struct sink *s)

@@ -122,7 +122,7 @@ struct sink_ops {
 	/* Of a SINK_RAW in parts, else NULL: should the part end? And: @part follows. */
 	bool (*part_is_due)(const struct sink *s);
 	int (*part)(struct sink *s, enum sink_part part);
-	int (*close)(struct sink *s);	/* writes trailers, so it can fail; called in any state */
+	int (*close)(struct sink *s);	/* writes trailers, so it can fail; called in any state; may be NULL */
 };
 
 extern const struct sink_ops *const all_sinks[];	/* NULL-terminated */
@@ -143,6 +143,7 @@ bool sink_wants(const struct sink *s, const struct event *ev);	/* does the sink 
 int sink_event(struct sink *s, const struct event *ev);	/* ignores events that the sink does not use */
 int sink_record(struct sink *s, const struct sonde_rec *r);	/* ignored unless SINK_RAW */
 int sink_flush(struct sink *s);		/* writes to the file if the format allows it */
+int sink_flush_stdout(struct sink *s); /* flush() of sinks that print lines themselves */
 int sink_close(struct sink *s);		/* writes the trailer and flushes; the caller frees the outfile */
 
 #endif

@@ -3,7 +3,6 @@
  * Text lines: the time, then the line of the event's type. Types escape what they print; this file checks every byte
  * again, as a second barrier before the terminal.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 
 /* Floor division: only broken files have times before 1970, but they must not crash us. */
 static int64_t split(int64_t ns, uint32_t *ret_frac)
@@ -28,7 +27,7 @@ static int64_t split(int64_t ns, uint32_t *ret_frac)
 /* Wraps on overflow: both offset and time may come from a broken file. */
 static int64_t wall_ns(const struct event *ev)
 {
-	return (int64_t)(ev->ts_ns + (uint64_t)ev->clock_offset_ns);
+	return (int64_t)event_wall_ns(ev);
 }
 
 /* Text of a second: "2026-11-21T13:00:00." */

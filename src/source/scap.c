@@ -7,7 +7,6 @@
  * readers.
  */
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/err.h"

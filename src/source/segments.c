@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "sonde/wire.h"
 #include "source/source_ops.h"
 #include "source/worker_reply.h"

@@ -6,7 +6,6 @@
 #ifndef SOURCE_ANSWER_H
 #define SOURCE_ANSWER_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -14,7 +13,6 @@
 struct buf;
 struct cursor;
 struct sonde_rec;
-struct source_ops;
 
 enum answer_kind {
 	ANSWER_FORMAT,	/* u32: index in all_sources; first, exactly once */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/macros.h"
 #include "state/state_tables.h"
 
 #define DEFAULT_BUDGET_BYTES (64u << 20)

@@ -17,7 +17,7 @@ struct file_key {
 };
 
 struct file {
-	struct aged age;
+	struct list age;
 	struct file_key key;
 	uint32_t len;
 	bool used;		/* since the last search for room */
@@ -43,7 +43,7 @@ static size_t bytes_of(const struct file *f)
 static void forget(struct state_files *t, struct file *f)
 {
 	t->recent = NULL;
-	age_remove(&f->age);
+	list_remove(&f->age);
 	map_remove(&t->by_number, &f->key);
 	t->bytes -= bytes_of(f);
 	free(f);
@@ -51,7 +51,7 @@ static void forget(struct state_files *t, struct file *f)
 
 static struct file *oldest(struct state_files *t)
 {
-	struct aged *a = age_oldest(&t->files);
+	struct list *a = list_first(&t->files);
 
 	return a ? container_of(a, struct file, age) : NULL;
 }
@@ -63,8 +63,8 @@ static struct file *choose(struct state_files *t)
 
 	while ((f = oldest(t)) && f->used) {
 		f->used = false;
-		age_remove(&f->age);
-		age_add(&t->files, &f->age);
+		list_remove(&f->age);
+		list_add(&t->files, &f->age);
 	}
 	return f;
 }
@@ -99,7 +99,7 @@ int state_file_set(struct state *s, uint16_t instance, uint64_t number, const vo
 	f->len = len;
 	f->used = false;
 	memcpy(f->data, data, len);
-	age_add(&t->files, &f->age);
+	list_add(&t->files, &f->age);
 	t->bytes += bytes_of(f);
 	return 0;
 }
@@ -122,7 +122,7 @@ void state_file_init(struct state *s, size_t budget_bytes)
 	struct state_files *t = &s->files;
 
 	map_init(&t->by_number, sizeof(struct file_key), sizeof(struct file *));
-	age_init(&t->files);
+	list_init(&t->files);
 	t->budget_bytes = budget_bytes;
 }
 

@@ -5,7 +5,6 @@
 #ifndef STATE_FILE_H
 #define STATE_FILE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 struct state;

@@ -33,7 +33,7 @@ struct stream_call {
 };
 
 struct range_sock {
-	struct aged age;
+	struct list age;
 	uint64_t cookie;
 	struct spans dirs[2];	/* received, sent */
 	struct stream_call *calls; /* owned; by the stream's low bits */
@@ -50,7 +50,7 @@ static struct range_sock *find(const struct state_ranges *t, uint64_t cookie)
 
 static void forget(struct state_ranges *t, struct range_sock *k)
 {
-	age_remove(&k->age);
+	list_remove(&k->age);
 	map_remove(&t->by_cookie, &k->cookie);
 	free(k->dirs[0].items);
 	free(k->dirs[1].items);
@@ -60,7 +60,7 @@ static void forget(struct state_ranges *t, struct range_sock *k)
 
 static struct range_sock *oldest(struct state_ranges *t)
 {
-	struct aged *a = age_oldest(&t->socks);
+	struct list *a = list_first(&t->socks);
 
 	return a ? container_of(a, struct range_sock, age) : NULL;
 }
@@ -70,8 +70,8 @@ static struct range_sock *get(struct state_ranges *t, uint64_t cookie)
 	struct range_sock *k = find(t, cookie), **slot;
 
 	if (k) {
-		age_remove(&k->age);
-		age_add(&t->socks, &k->age);
+		list_remove(&k->age);
+		list_add(&t->socks, &k->age);
 		return k;
 	}
 	if (t->by_cookie.len >= SOCKETS_MAX)
@@ -84,7 +84,7 @@ static struct range_sock *get(struct state_ranges *t, uint64_t cookie)
 	}
 	*slot = k;
 	k->cookie = cookie;
-	age_add(&t->socks, &k->age);
+	list_add(&t->socks, &k->age);
 	return k;
 }
 
@@ -226,7 +226,7 @@ int state_range_find(struct state *s, const struct state_range *r, struct state_
 void state_range_init(struct state *s)
 {
 	map_init(&s->ranges.by_cookie, sizeof(uint64_t), sizeof(struct range_sock *));
-	age_init(&s->ranges.socks);
+	list_init(&s->ranges.socks);
 }
 
 void state_range_fini(struct state *s)

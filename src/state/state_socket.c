@@ -26,7 +26,7 @@ struct owner {
 };
 
 struct sock {
-	struct aged age;	/* in open, or in closed by the order of closing */
+	struct list age;	/* in open, or in closed by the order of closing */
 	uint64_t cookie, closed_ns; /* closed_ns 0 = open */
 	uint16_t n, cap;
 	bool used;		/* since the last search for room */
@@ -45,7 +45,7 @@ static struct sock *find(const struct state_sockets *t, uint64_t cookie)
 
 static void forget(struct state_sockets *t, struct sock *e)
 {
-	age_remove(&e->age);
+	list_remove(&e->age);
 	map_remove(&t->by_cookie, &e->cookie);
 	t->bytes -= SOCKET_BYTES;
 	if (e->owners != &e->first) {
@@ -55,9 +55,9 @@ static void forget(struct state_sockets *t, struct sock *e)
 	free(e);
 }
 
-static struct sock *oldest(struct age_list *l)
+static struct sock *oldest(struct list *l)
 {
-	struct aged *a = age_oldest(l);
+	struct list *a = list_first(l);
 
 	return a ? container_of(a, struct sock, age) : NULL;
 }
@@ -69,8 +69,8 @@ static struct sock *choose_open(struct state_sockets *t)
 
 	while ((e = oldest(&t->open)) && e->used) {
 		e->used = false;
-		age_remove(&e->age);
-		age_add(&t->open, &e->age);
+		list_remove(&e->age);
+		list_add(&t->open, &e->age);
 	}
 	return e;
 }
@@ -110,7 +110,7 @@ static struct sock *add_sock(struct state *s, uint64_t cookie)
 	e->cookie = cookie;
 	e->owners = &e->first;
 	e->cap = 1;
-	age_add(&t->open, &e->age);
+	list_add(&t->open, &e->age);
 	t->bytes += SOCKET_BYTES;
 	return e;
 }
@@ -185,8 +185,8 @@ static void apply_close(struct state_sockets *t, struct sock *e, uint64_t ts_ns)
 		return;
 	}
 	e->closed_ns = ts_ns;
-	age_remove(&e->age);
-	age_add(&t->closed, &e->age);
+	list_remove(&e->age);
+	list_add(&t->closed, &e->age);
 }
 
 /* A process may close a socket that it never used: its fact is as weak as a snapshot. */
@@ -306,8 +306,8 @@ void state_socket_init(struct state *s, size_t budget_bytes)
 	struct state_sockets *t = &s->socks;
 
 	map_init(&t->by_cookie, sizeof(uint64_t), sizeof(struct sock *));
-	age_init(&t->open);
-	age_init(&t->closed);
+	list_init(&t->open);
+	list_init(&t->closed);
 	t->max_bytes = MAX(budget_bytes, (size_t)MIN_SOCKETS * SOCKET_BYTES);
 }
 

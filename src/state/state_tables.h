@@ -7,12 +7,10 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "state/lru.h"
+#include "base/list.h"
 #include "state/state_evicted.h"
 #include "state/state_image.h"
 #include "state/state_timeline.h"
-
-struct event_desc;
 
 /* A process that inherits the image of its creator, until that is settled. */
 struct state_birth {
@@ -26,7 +24,7 @@ struct state_tasks {
 	struct map by_id;	/* uint32_t -> struct task *, the youngest */
 	/* found lately, by the low bits of the number: a look-up is most of the cost of an answer */
 	struct task *hot[STATE_HOT];
-	struct age_list live, exited;
+	struct list live, exited;
 	size_t bytes, budget_bytes;
 	uint64_t entries;
 	uint64_t keep_ns;	/* after the exit */
@@ -35,7 +33,7 @@ struct state_tasks {
 
 struct state_sockets {
 	struct map by_cookie;	/* uint64_t -> struct sock * */
-	struct age_list open, closed;
+	struct list open, closed;
 	size_t bytes, max_bytes;
 	struct state_evicted evicted;
 };
@@ -43,14 +41,14 @@ struct state_sockets {
 struct state_files {
 	struct map by_number;	/* number and instance -> struct file * */
 	struct file *recent;	/* answer to the last question; NULL = none */
-	struct age_list files;
+	struct list files;
 	size_t bytes, budget_bytes;
 	struct state_evicted evicted;
 };
 
 struct state_ranges {
 	struct map by_cookie;	/* uint64_t -> struct range_sock * */
-	struct age_list socks;
+	struct list socks;
 };
 
 struct state {

@@ -16,7 +16,7 @@
 #define BIRTHS_MAX 65536 /* that wait; of more the oldest are settled early */
 
 struct task {
-	struct aged age;	/* in live, or in exited by the order of exits */
+	struct list age;	/* in live, or in exited by the order of exits */
 	struct task *older;	/* of the same number */
 	uint64_t start_ns, exit_ns; /* exit_ns 0 = alive */
 	uint64_t ids_ns;	/* latest fact that had its user */
@@ -101,16 +101,16 @@ static void forget(struct state *s, struct state_tasks *t, struct task *p)
 	if (*hot_of(t, p->id) == p)
 		*hot_of(t, p->id) = NULL;
 	unchain(t, p);
-	age_remove(&p->age);
+	list_remove(&p->age);
 	state_timeline_fini(&p->line, &s->images, &t->bytes);
 	t->bytes -= sizeof(*p);
 	t->entries--;
 	free(p);
 }
 
-static struct task *oldest(struct age_list *l, const struct task *keep)
+static struct task *oldest(struct list *l, const struct task *keep)
 {
-	struct aged *a = age_oldest(l);
+	struct list *a = list_first(l);
 	struct task *p = a ? container_of(a, struct task, age) : NULL;
 
 	return p == keep ? NULL : p;
@@ -131,8 +131,8 @@ static struct task *choose_live(struct state_tasks *t, const struct task *keep)
 			return p;
 		p->used = false;
 		state_timeline_forget_answers(&p->line, &t->bytes);
-		age_remove(&p->age);
-		age_add(&t->live, &p->age);
+		list_remove(&p->age);
+		list_add(&t->live, &p->age);
 	}
 	return NULL;
 }
@@ -174,7 +174,7 @@ static struct task *add_task(struct state_tasks *t, uint32_t id, uint64_t start_
 	p->start_ns = start_ns;
 	p->older = *at;
 	*at = p;
-	age_add(&t->live, &p->age);
+	list_add(&t->live, &p->age);
 	t->bytes += sizeof(*p);
 	t->entries++;
 	return p;
@@ -312,8 +312,8 @@ static void apply_exit(struct state_tasks *t, struct task *p, uint64_t ts_ns)
 		return;
 	}
 	p->exit_ns = ts_ns;
-	age_remove(&p->age);
-	age_add(&t->exited, &p->age);
+	list_remove(&p->age);
+	list_add(&t->exited, &p->age);
 }
 
 static void apply_vpid(struct state_tasks *t, struct task *p, uint32_t vpid)
@@ -423,13 +423,13 @@ static int show_known(struct state *s, struct task *p, state_task_fn fn, void *c
 
 int state_task_known(struct state *s, uint64_t since_ns, state_task_fn fn, void *ctx)
 {
-	const struct age_list *live = &s->procs.live, *exited = &s->procs.exited;
+	const struct list *live = &s->procs.live, *exited = &s->procs.exited;
 	struct task *p;
 	int r = 0;
 
-	for (struct aged *a = live->head.next; !r && a != &live->head; a = a->next)
+	for (struct list *a = live->next; !r && a != live; a = a->next)
 		r = show_known(s, container_of(a, struct task, age), fn, ctx);
-	for (struct aged *a = exited->head.prev; !r && a != &exited->head; a = a->prev) {
+	for (struct list *a = exited->prev; !r && a != exited; a = a->prev) {
 		p = container_of(a, struct task, age);
 		if (p->exit_ns > since_ns)
 			r = show_known(s, p, fn, ctx);
@@ -480,8 +480,8 @@ void state_task_keep_section(struct state *s, const struct state_task_at *at, vo
 static void init_table(struct state_tasks *t, size_t budget_bytes, uint64_t keep_ns)
 {
 	map_init(&t->by_id, sizeof(uint32_t), sizeof(struct task *));
-	age_init(&t->live);
-	age_init(&t->exited);
+	list_init(&t->live);
+	list_init(&t->exited);
 	t->budget_bytes = budget_bytes;
 	t->keep_ns = keep_ns;
 }

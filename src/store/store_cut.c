@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "store/store_cut.h"
 
-#include <errno.h>
-
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/io.h"

@@ -18,7 +18,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 
 #define DIGITS 16
 #define LOCK_TRIES 5

@@ -5,8 +5,6 @@
 #ifndef STORE_STORE_DIR_H
 #define STORE_STORE_DIR_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 

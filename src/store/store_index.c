@@ -10,7 +10,6 @@
 
 #include "store/crc32c.h"
 #include "base/cursor.h"
-#include "base/macros.h"
 #include "sonde/ident_wire.h"
 #include "store/store_block.h"
 

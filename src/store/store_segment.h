@@ -7,7 +7,6 @@
 #define STORE_STORE_SEGMENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define STORE_OWNER_NS 200000000ull

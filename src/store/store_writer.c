@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "sonde/sampling_wire.h"
 #include "sonde/store.h"

@@ -30,17 +30,10 @@ struct module *sym_module_at(const struct sym *s, uint32_t index)
 
 /* ---- descriptors ---- */
 
-static void unlink_age(struct age *a)
-{
-	a->prev->next = a->next;
-	a->next->prev = a->prev;
-	a->prev = a->next = a;
-}
-
 static void drop_fd(struct sym *s, struct module *m)
 {
 	close(TAKE_FD(m->fd));
-	unlink_age(&m->age);
+	list_remove(&m->age);
 	s->n_open--;
 }
 
@@ -48,10 +41,8 @@ void sym_module_touch(struct sym *s, struct module *m)
 {
 	if (m->fd < 0 || s->open.prev == &m->age)
 		return;
-	unlink_age(&m->age);
-	m->age.next = &s->open;
-	m->age.prev = s->open.prev;
-	m->age.prev->next = m->age.next->prev = &m->age;
+	list_remove(&m->age);
+	list_add(&s->open, &m->age);
 }
 
 void sym_module_distrust(struct sym *s, struct module *m)
@@ -150,7 +141,7 @@ int sym_module_new(struct sym *s, enum sym_module_kind kind, const char *path, s
 		return -ENOMEM;
 	m->fd = m->dump_fd = m->debug_fd = -1;
 	m->pub.trouble = "";
-	m->age.prev = m->age.next = &m->age;
+	list_init(&m->age);
 	m->pub.kind = kind;
 	m->pub.path = strndup(path, len);
 	m->pub.build_id = strdup("");

@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/macros.h"
 #include "sym/lookup.h"
 #include "sym/module.h"
 #include "worker/worker.h"

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,7 +17,6 @@
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
-#include "sym/frames.h"
 #include "sym/jit.h"
 #include "sym/module.h"
 #include "sym/recorded.h"
@@ -87,7 +85,7 @@ int sym_new(const struct sym_opts *o, struct sym **ret, struct err *err)
 	if (!s)
 		return err_errno(err, -ENOMEM, "cannot set up the symbolizer");
 	s->proc_fd = s->root_fd = -1;
-	s->open.prev = s->open.next = &s->open;
+	list_init(&s->open);
 	s->max_open = open_limit();
 	map_init(&s->by_file, sizeof(struct file_key), sizeof(uint32_t));
 	map_init(&s->by_kmod, sizeof(uint64_t), sizeof(uint32_t));

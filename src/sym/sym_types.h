@@ -6,10 +6,7 @@
 #define SYM_SYM_TYPES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-struct sym;
 
 /* Files of the host that may be read for names. */
 enum sym_files {

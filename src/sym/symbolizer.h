@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "elf/elf.h"
@@ -23,8 +24,6 @@ enum { MODULE_UNKNOWN, MODULE_KERNEL, MODULE_VDSO, MODULE_ANON, MODULE__FIXED };
 /* Identity of a file as events and fstat() report it: one of several kinds, see module.c. */
 struct file_key { uint64_t w[4]; };
 
-struct age { struct age *prev, *next; };
-
 /* Where a mapping of a file was last seen, to open it again. */
 struct seen {
 	struct map_key key;
@@ -33,7 +32,7 @@ struct seen {
 
 struct module {
 	struct sym_module pub;		/* path and build_id are owned */
-	struct age age;			/* in sym.open by last use; unlinked when fd is -1 */
+	struct list age;			/* in sym.open by last use; unlinked when fd is -1 */
 	int fd;				/* of a file; of a perf map */
 	int dump_fd;			/* of a jitdump */
 	int debug_fd;			/* of its separate debug file */
@@ -75,7 +74,7 @@ struct sym {
 	struct map recorded;		/* names of a recording; recorded.c */
 	struct sym_loc *stack;		/* owned; of the event at hand */
 	struct arena arena;		/* size of funcs and texts */
-	struct age open;		/* modules with a descriptor, oldest first */
+	struct list open;		/* modules with a descriptor, oldest first */
 	size_t n_open, max_open;
 	size_t vdso_len;		/* size of the vDSO; 0 = replay */
 	uint64_t wasted_ns;		/* in this call of sym_frames(): time spent on files without a result */

@@ -668,8 +668,7 @@ static void text_operation(const struct verdict *v, struct buf *out)
 
 static void put_number(struct json *j, const char *key, double ns)
 {
-	json_key(j, key);
-	json_i64(j, (int64_t)ns);
+	json_put_i64(j, key, (int64_t)ns);
 }
 
 static void json_reasons(const struct verdict *v, uint32_t cause, struct json *j)
@@ -677,12 +676,10 @@ static void json_reasons(const struct verdict *v, uint32_t cause, struct json *j
 	struct reason r[WHYS_SHOWN];
 	size_t n = reasons(v, cause, r);
 
-	json_key(j, "why");
-	json_open(j, '[');
+	json_put_open(j, "why", '[');
 	for (size_t i = 0; i < n; i++) {
 		json_open(j, '{');
-		json_key(j, "text");
-		json_str(j, r[i].text, strlen(r[i].text));
+		json_put_text(j, "text", r[i].text);
 		put_number(j, "calls", r[i].calls);
 		put_number(j, "ns", r[i].ns);
 		json_close(j, '}');
@@ -697,14 +694,12 @@ static void json_finding(const struct verdict *v, const struct finding *f, struc
 	size_t n = examples(v, f->cause, ids);
 
 	json_open(j, '{');
-	json_key(j, "cause");
-	json_str(j, text, strlen(text));
+	json_put_text(j, "cause", text);
 	json_reasons(v, f->cause, j);
 	put_number(j, "more_ns", f->ns);
 	put_number(j, "low_ns", f->low);
 	put_number(j, "high_ns", f->high);
-	json_key(j, "calls");
-	json_open(j, '[');
+	json_put_open(j, "calls", '[');
 	for (size_t i = 0; i < n; i++) {
 		char id[CALL_ID_DIGITS + 1];
 
@@ -717,12 +712,10 @@ static void json_finding(const struct verdict *v, const struct finding *f, struc
 
 static void json_statuses(const struct operation *o, struct json *j)
 {
-	json_key(j, "statuses");
-	json_open(j, '[');
+	json_put_open(j, "statuses", '[');
 	for (size_t i = 0; i < STATUSES_MAX && o->statuses[i].text; i++) {
 		json_open(j, '{');
-		json_key(j, "status");
-		json_str(j, o->statuses[i].text, strlen(o->statuses[i].text));
+		json_put_text(j, "status", o->statuses[i].text);
 		put_number(j, "calls", (double)o->statuses[i].calls);
 		json_close(j, '}');
 	}
@@ -737,10 +730,8 @@ static void json_operation(const struct verdict *v, struct buf *out)
 
 	json_open(&j, '{');
 	put_number(&j, "v", 1);
-	json_key(&j, "type");
-	json_str(&j, "explain", 7);
-	json_key(&j, "method");
-	json_str(&j, v->o->name, strlen(v->o->name));
+	json_put_str(&j, "type", "explain", 7);
+	json_put_text(&j, "method", v->o->name);
 	put_number(&j, "calls", (double)v->o->calls.len);
 	put_number(&j, "failed", (double)v->n_failed);
 	json_statuses(v->o, &j);
@@ -749,12 +740,9 @@ static void json_operation(const struct verdict *v, struct buf *out)
 	put_number(&j, "slow_ns", v->slow_ns);
 	put_number(&j, "normal_ns", v->normal_ns);
 	put_number(&j, "not_compared", (double)v->o->beyond);
-	if (v->silence) {
-		json_key(&j, "silence");
-		json_str(&j, v->silence, strlen(v->silence));
-	}
-	json_key(&j, "causes");
-	json_open(&j, '[');
+	if (v->silence)
+		json_put_text(&j, "silence", v->silence);
+	json_put_open(&j, "causes", '[');
 	for (size_t i = 0; compared && i < v->o->causes.len && v->findings[i].named; i++)
 		json_finding(v, &v->findings[i], &j);
 	json_close(&j, ']');

@@ -7,7 +7,6 @@
 #define TRACE_EXPLAIN_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct buf;
 struct trace_call;

@@ -146,11 +146,9 @@ static const struct meaning *meaning_of(struct trace_fact_reader *r, const struc
 {
 	bool is_new;
 	struct meaning *m = map_add(&r->meanings, &d, &is_new);
-	const char *arg;
-	size_t len;
 
 	for (unsigned w = 0; m && is_new && w < W__MAX; w++)
-		m->field[w] = event_field_find(d->fields, d->n_fields, words[w], &arg, &len);
+		m->field[w] = event_field_named(d->fields, d->n_fields, words[w]);
 	return m;
 }
 

@@ -12,8 +12,6 @@
 #ifndef TRACE_FACT_H
 #define TRACE_FACT_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "event/event.h"

@@ -6,7 +6,6 @@
 #ifndef TRACE_PAINT_H
 #define TRACE_PAINT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -16,18 +16,6 @@ void ui_answer_fini(struct ui_answer *a)
 	buf_fini(&a->body);
 }
 
-void ui_answer_put_u64(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
-void ui_answer_put_bool(struct json *j, const char *key, bool v)
-{
-	json_key(j, key);
-	json_bool(j, v);
-}
-
 void ui_answer_put_string(struct json *j, const char *s, size_t len)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
@@ -53,12 +41,6 @@ void ui_answer_put_time(struct json *j, const char *key, uint64_t ns)
 	if (key)
 		json_key(j, key);
 	json_str(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, ns));
-}
-
-void ui_answer_open(struct json *j, const char *key, char bracket)
-{
-	json_key(j, key);
-	json_open(j, bracket);
 }
 
 void ui_answer_error(struct ui_answer *a, unsigned status, const char *text)

@@ -35,14 +35,10 @@ size_t ui_answer_offset(const char *q, const char *msg);
 
 /* ---- members ---- */
 
-void ui_answer_put_u64(struct json *j, const char *key, uint64_t v);
-void ui_answer_put_bool(struct json *j, const char *key, bool v);
 /* Escaped as for a terminal: neither control nor bidirectional characters. */
 void ui_answer_put_text(struct json *j, const char *key, const char *s);
 void ui_answer_put_string(struct json *j, const char *s, size_t len); /* without a key */
 void ui_answer_put_time(struct json *j, const char *key, uint64_t ns); /* "digits" */
-/* Opens a member: '{' or '['. */
-void ui_answer_open(struct json *j, const char *key, char bracket);
 
 /* Escapes bidirectional controls in the JSON text behind @from, which has them within strings only. 0 or -ENOMEM. */
 int ui_answer_plain(struct buf *b, size_t from);

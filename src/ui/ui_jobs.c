@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "loop/loop.h"
 #include "ui/ui_answer.h"
 #include "worker/worker.h"

@@ -7,11 +7,9 @@
 
 #include "base/clock.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/core.h"
 #include "event/event.h"
 #include "sonde/scap_wire.h"
-#include "view/view.h"
 #include "view/view_history.h"
 #include "view/view_kept.h"
 
@@ -150,7 +148,7 @@ static void join_losses(struct ui_memory *m)
 static int take_loss(struct ui_memory *m, const struct event *ev)
 {
 	const struct core_lost *lost = ev->body;
-	const struct ui_loss l = { .ns = view_kept_time(ev), .count = lost->count, .cause = lost->cause };
+	const struct ui_loss l = { .ns = event_wall_ns(ev), .count = lost->count, .cause = lost->cause };
 	struct ui_loss *last = m->losses.len ? &m->losses.items[m->losses.len - 1] : NULL;
 
 	if (l.cause >= SONDE_LOST__MAX || !l.count)
@@ -178,7 +176,7 @@ int ui_memory_take(struct ui_memory *m, const struct event *ev)
 	m->changes++;
 	m->seq++;
 	m->probes |= 1ull << (ev->desc->type >> 8 & 63);
-	m->end_ns = MAX(m->end_ns, view_kept_time(ev) + 1);
+	m->end_ns = MAX(m->end_ns, event_wall_ns(ev) + 1);
 	m->clock_offset_ns = ev->clock_offset_ns;
 	if (m->views) {
 		struct event numbered = *ev;

@@ -216,14 +216,6 @@ static int take_value(const struct param *p, char *value, struct ui_query *q, st
 
 /* ---- the list ---- */
 
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes in place. -EINVAL for a broken or a NUL byte. */
 static int decode(char *s)
 {
@@ -235,8 +227,8 @@ static int decode(char *s)
 		*to = *s == '+' ? ' ' : *s;
 		if (*s != '%')
 			continue;
-		high = hex(s[1]);
-		low = high < 0 ? -1 : hex(s[2]);
+		high = str_hex_digit(s[1]);
+		low = high < 0 ? -1 : str_hex_digit(s[2]);
 		if (low < 0 || high + low == 0)
 			return -EINVAL;
 		*to = (char)(high << 4 | low);

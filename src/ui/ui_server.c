@@ -6,7 +6,6 @@
 #include "ui/ui_server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -17,7 +16,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "http/http_library.h"
 #include "http/http_listen.h"
 #include "http/http_pump.h"

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "ui/ui_query.h"
 
-struct buf;
 struct err;
 struct loop;
 struct ui_memory;

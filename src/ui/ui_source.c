@@ -6,13 +6,7 @@
 #include "base/err.h"
 #include "ui/answers/ui_about.h"
 #include "ui/ui_answer.h"
-#include "ui/answers/ui_events.h"
-#include "ui/answers/ui_flame.h"
-#include "ui/answers/ui_heat.h"
-#include "ui/answers/ui_sides.h"
-#include "ui/answers/ui_trace.h"
-#include "ui/answers/ui_tracks.h"
-#include "ui/answers/ui_view.h"
+#include "ui/answers/ui_answers.h"
 
 static const struct ui_source_ops kept_ops = {
 	.name = "kept events",

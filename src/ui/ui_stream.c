@@ -111,12 +111,12 @@ void ui_stream_tick(struct ui_stream *s)
 	buf_reset(&s->beat);
 	json_open(&j, '{');
 	ui_answer_put_time(&j, "beat", ui_memory_now());
-	ui_answer_put_u64(&j, "lost", ui_memory_lost(s->o.memory, 0, UINT64_MAX));
+	json_put_u64(&j, "lost", ui_memory_lost(s->o.memory, 0, UINT64_MAX));
 	ui_about_put_causes(&j, "causes", s->o.memory);
-	ui_answer_put_u64(&j, "events", view_kept_n(s->o.memory->kept));
-	ui_answer_put_u64(&j, "gone", view_kept_gone(s->o.memory->kept));
+	json_put_u64(&j, "events", view_kept_n(s->o.memory->kept));
+	json_put_u64(&j, "gone", view_kept_gone(s->o.memory->kept));
 	ui_answer_put_time(&j, "end", ui_memory_end(s->o.memory));
-	ui_answer_put_bool(&j, "reading", s->o.memory->reading);
+	json_put_bool(&j, "reading", s->o.memory->reading);
 	json_close(&j, '}');
 	buf_add_char(&s->beat, '\n');
 	for (size_t i = 0; i < s->n; i++)

@@ -6,12 +6,10 @@
 #ifndef UI_UI_STREAM_H
 #define UI_UI_STREAM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
 
-struct err;
 struct ui_jobs;
 struct ui_memory;
 struct ui_query;

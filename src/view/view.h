@@ -5,8 +5,8 @@
 #ifndef VIEW_VIEW_H
 #define VIEW_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #define VIEW_KEYS 6u	/* most keys, notes and columns of a view */
 #define VIEW_NOTES 4u
@@ -26,6 +26,11 @@ enum view_op {
 	VIEW_P50, VIEW_P99, VIEW_MAX,	/* of the field, in ns */
 	VIEW_OP__MAX,
 };
+
+static inline bool view_op_is_time(enum view_op op)
+{
+	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
+}
 
 enum view_measure { VIEW_NUMBER, VIEW_BYTES, VIEW_NS, VIEW_PERCENT, VIEW_MEASURE__MAX };
 

@@ -2,7 +2,6 @@
 #include "view/view_clause.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -21,18 +21,16 @@ const char *view_fields_word(const char *field)
 static struct view_field find(const struct event_desc *d, const char *name)
 {
 	struct view_field f = { 0 };
-	const char *arg;
-	size_t len;
 
 	if (!name)
 		return f;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (!strcmp(ends[i].name, name))
 			f.end = ends[i].end;
-	f.field = event_field_find(d->fields, d->n_fields, name, &arg, &len);
+	f.field = event_field_named(d->fields, d->n_fields, name);
 	if (f.field || f.end)
 		return f;
-	f.field = event_field_find(event_common_fields, event_n_common_fields, name, &arg, &len);
+	f.field = event_field_named(event_common_fields, event_n_common_fields, name);
 	f.common = true;
 	return f;
 }

@@ -73,14 +73,9 @@ struct view_fold {
 	size_t n_types, recent;
 };
 
-static bool is_time(enum view_op op)
-{
-	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
-}
-
 static bool same_source(const struct view_col *a, const struct view_col *b)
 {
-	return is_time(b->op) && !strcmp(a->type, b->type) && !strcmp(a->field, b->field);
+	return view_op_is_time(b->op) && !strcmp(a->type, b->type) && !strcmp(a->field, b->field);
 }
 
 /* The first column of each histogram owns it. */
@@ -90,7 +85,7 @@ static void share_hists(struct view_fold *f)
 		const struct view_col *c = &f->view->cols[i];
 		bool shared = false;
 
-		if (!is_time(c->op))
+		if (!view_op_is_time(c->op))
 			continue;
 		for (size_t k = 0; k < i && !shared; k++) {
 			shared = same_source(c, &f->view->cols[k]);
@@ -514,7 +509,7 @@ static bool parts_of(struct view_fold *f, const struct view_fields *p, const str
 		unsigned i = p->taken[k];
 
 		parts[i] = part_of(f, p, i, ev, flow, way);
-		any = any || parts[i] || is_time(f->view->cols[i].op);
+		any = any || parts[i] || view_op_is_time(f->view->cols[i].op);
 	}
 	return any;
 }
@@ -670,7 +665,7 @@ static int put_values(const struct view_fold *f, const struct group *g, unsigned
 
 	*ret_any = false;
 	for (size_t i = 0; r >= 0 && i < f->n_cols; i++) {
-		if (is_time(f->view->cols[i].op))
+		if (view_op_is_time(f->view->cols[i].op))
 			r = put_time(f, g, span, i, &row->values[i]);
 		else
 			row->values[i] = value_of(f, g, span, i);

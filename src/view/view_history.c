@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "view/view_fold.h"
@@ -245,11 +244,6 @@ uint64_t view_history_first(const struct view_history *h)
 	return first_ns;
 }
 
-static bool is_time(enum view_op op)
-{
-	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
-}
-
 static int put_row(const struct view_history *h, const struct row *r, struct view_rows *ret)
 {
 	struct view_row *to;
@@ -268,7 +262,7 @@ static int put_row(const struct view_history *h, const struct row *r, struct vie
 	}
 	for (size_t i = 0; i < h->n_cols; i++) {
 		enum view_op op = h->view->cols[i].op;
-		const struct view_hist *t = is_time(op) ? &r->hists[view_fold_hist_of(h->fold, i)] : NULL;
+		const struct view_hist *t = view_op_is_time(op) ? &r->hists[view_fold_hist_of(h->fold, i)] : NULL;
 
 		to->values[i] = !t ? r->values[i] : op == VIEW_MAX ? t->max :
 				view_hist_percentile(t, op == VIEW_P50 ? 500 : 990);

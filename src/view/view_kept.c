@@ -40,11 +40,6 @@ size_t view_kept_size(const struct event *ev)
 	return sizeof(struct entry) + event_copy_size(ev);
 }
 
-uint64_t view_kept_time(const struct event *ev)
-{
-	return ev->ts_ns + (uint64_t)ev->clock_offset_ns;
-}
-
 static void drop_oldest(struct view_kept *k)
 {
 	struct chunk *c = &k->chunks.items[0];
@@ -89,8 +84,8 @@ int view_kept_add(struct view_kept *k, const struct event *ev)
 	e->size = size;
 	event_copy_put(ev, e->copy);
 	c->len += size;
-	c->first_ns = c->events ? MIN(c->first_ns, view_kept_time(ev)) : view_kept_time(ev);
-	c->last_ns = MAX(c->last_ns, view_kept_time(ev));
+	c->first_ns = c->events ? MIN(c->first_ns, event_wall_ns(ev)) : event_wall_ns(ev);
+	c->last_ns = MAX(c->last_ns, event_wall_ns(ev));
 	c->last_seq = MAX(c->last_seq, ev->seq);
 	c->events++;
 	k->n++;
@@ -140,7 +135,7 @@ bool view_kept_next_of(const struct view_kept *k, const struct view_kept_part *p
 		chunk = at->chunk;
 		if (!view_kept_next(k, at, ret))
 			return false;
-		if (view_kept_time(ret) >= part->from_ns && view_kept_time(ret) < part->to_ns &&
+		if (event_wall_ns(ret) >= part->from_ns && event_wall_ns(ret) < part->to_ns &&
 		    ret->seq >= part->first_seq)
 			return true;
 	}
@@ -187,7 +182,7 @@ static struct place *list_places(const struct view_kept *k)
 
 	for (size_t i = 0; places && view_kept_next(k, &at, &ev); i++)
 		places[i] = (struct place){
-			.ns = view_kept_time(&ev),
+			.ns = event_wall_ns(&ev),
 			.chunk = (uint32_t)(at.chunk - k->first),
 			.offset = (uint32_t)((at.offset - view_kept_size(&ev)) / sizeof(uint64_t)),
 		};

@@ -28,10 +28,7 @@ uint64_t view_kept_gone(const struct view_kept *k);	/* events that went */
 
 size_t view_kept_size(const struct event *ev);	/* bytes that it takes up */
 
-/* Wall-clock time of an event, ns since 1970; since the boot if the stream does not know the wall clock. */
-uint64_t view_kept_time(const struct event *ev);
-
-/* A part of the events: from_ns <= view_kept_time() < to_ns, seq >= first_seq. */
+/* A part of the events: from_ns <= event_wall_ns() < to_ns, seq >= first_seq. */
 struct view_kept_part {
 	uint64_t from_ns, to_ns, first_seq;
 };
@@ -39,7 +36,7 @@ struct view_kept_part {
 /* As view_kept_next(), for the events of the part; chunks without one cost nothing. */
 bool view_kept_next_of(const struct view_kept *k, const struct view_kept_part *part, struct view_kept_at *at,
 		       struct event *ret);
-/* The least and the greatest view_kept_time(); false without an event. */
+/* The least and the greatest event_wall_ns(); false without an event. */
 bool view_kept_span(const struct view_kept *k, uint64_t *ret_first_ns, uint64_t *ret_last_ns);
 
 /* Puts the events in the order of their time and numbers them from 1. 0, or -ENOMEM: some may be gone. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "base/vec.h"
 #include "event/json.h"
 
@@ -99,50 +98,33 @@ void view_rows_fini(struct view_rows *t)
 	buf_fini(&t->texts);
 }
 
-static void put_str(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
-
-static void put_u64(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
 static void put_notes(const struct view_rows *t, const struct view_row *r, struct json *j)
 {
-	json_key(j, "about");
-	json_open(j, '{');
+	json_put_open(j, "about", '{');
 	for (size_t i = 0; i < view_n_notes(t->view); i++)
 		if (*view_rows_note(t, r, i))
-			put_str(j, t->view->notes[i].field, view_rows_note(t, r, i));
+			json_put_text(j, t->view->notes[i].field, view_rows_note(t, r, i));
 	json_close(j, '}');
 }
 
 static void put_row(const struct view_rows *t, const struct view_row *r, bool interval, struct json *j)
 {
 	json_open(j, '{');
-	put_u64(j, "v", 1);
-	put_str(j, "type", "view.row");
-	put_str(j, "view", t->view->name);
-	json_key(j, "final");
-	json_bool(j, !interval);
-	put_u64(j, t->samples ? "samples" : "time_ns", t->to_ns - t->from_ns);
-	if (r->other) {
-		json_key(j, "other");
-		json_bool(j, true);
-	}
-	json_key(j, "key");
-	json_open(j, '{');
+	json_put_u64(j, "v", 1);
+	json_put_text(j, "type", "view.row");
+	json_put_text(j, "view", t->view->name);
+	json_put_bool(j, "final", !interval);
+	json_put_u64(j, t->samples ? "samples" : "time_ns", t->to_ns - t->from_ns);
+	if (r->other)
+		json_put_bool(j, "other", true);
+	json_put_open(j, "key", '{');
 	for (size_t i = 0; !r->other && i < view_n_keys(t->view); i++)
-		put_str(j, t->view->keys[i].field, view_rows_cell(t, r, i));
+		json_put_text(j, t->view->keys[i].field, view_rows_cell(t, r, i));
 	json_close(j, '}');
 	if (view_n_notes(t->view))
 		put_notes(t, r, j);
 	for (size_t i = 0; i < view_n_cols(t->view); i++)
-		put_u64(j, t->view->cols[i].name, r->values[i]);
+		json_put_u64(j, t->view->cols[i].name, r->values[i]);
 	json_close(j, '}');
 }
 

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 
 #define FIRST_NS (250 * NS_PER_MS)
 #define CALM_NS (60 * NS_PER_S)

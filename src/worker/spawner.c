@@ -23,7 +23,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/rights.h"
 #include "worker/command_signals.h"
 #include "worker/worker_child.h"

@@ -16,7 +16,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "worker/worker_child.h"
 #include "worker/spawner.h"
 

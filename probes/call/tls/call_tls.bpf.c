@@ -42,12 +42,7 @@ struct {
 } call_tls_objects SEC(".maps");
 
 /* As call_orders, of plain text. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);	/* cookie */
-	__type(value, __u8);	/* CALL_ORDER_* */
-} call_tls_orders SEC(".maps");
+MAP(call_tls_orders, LRU_HASH, 65536, __u64 /* cookie */, __u8 /* CALL_ORDER_* */);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -456,20 +451,10 @@ struct go_inside {
 	__u32 on_stack;		/* the buffer moves with the stack */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct go_key);
-	__type(value, struct go_inside);
-} call_tls_go_insides SEC(".maps");
+MAP(call_tls_go_insides, LRU_HASH, 65536, struct go_key, struct go_inside);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);	/* number of the program */
-	__type(value, struct call_tls_go_program);
-} call_tls_go_programs SEC(".maps");
+MAP_FLAGS(call_tls_go_programs, HASH, BPF_F_NO_PREALLOC, 65536, __u32 /* number of the program */,
+	  struct call_tls_go_program);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -6,8 +6,6 @@
 #ifndef CALL_TLS_H
 #define CALL_TLS_H
 
-#include <stdint.h>
-
 struct bpf_object;
 struct bpf_program;
 struct call_tls;

@@ -20,7 +20,6 @@
 #include "gobin/gobin.h"
 #include "probes/call/call_wire.h"
 #include "probes/call/tls/call_tls_random.h"
-#include "probes/call/tls/call_tls_wire.h"
 #include "worker/worker.h"
 
 #define ELF_BYTES (256u << 20)

@@ -12,12 +12,7 @@ const volatile __u64 cpu_clock_period_ns = 0;	/* the event is a clock of this pe
 __u32 cpu_sample_one_in = 1; /* a power of two; --max-cpu changes it while the program runs */
 
 /* By CPU number; sized at run time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct cpu_pace);
-} cpu_paces SEC(".maps");
+MAP(cpu_paces, ARRAY, 1, __u32, struct cpu_pace);
 
 /*
  * Keeps the ledger of the clock. The timer has a grid of periods; a late timer skips the periods that it missed,

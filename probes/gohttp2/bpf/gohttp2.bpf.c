@@ -691,12 +691,7 @@ struct begun {
 };
 
 /* The call that a goroutine makes: it cannot make two at once. Successful calls leave theirs to the next one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, struct begun_key);
-	__type(value, struct begun);
-} gohttp2_begun SEC(".maps");
+MAP(gohttp2_begun, LRU_HASH, 8192, struct begun_key, struct begun);
 
 static __always_inline void on_call(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {

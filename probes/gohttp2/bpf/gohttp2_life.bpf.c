@@ -43,12 +43,7 @@ struct {
 } gohttp2_linked SEC(".maps");
 
 /* A layout does not fit on the BPF stack. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gohttp2_layout);
-} gohttp2_moving SEC(".maps");
+MAP(gohttp2_moving, PERCPU_ARRAY, 1, __u32, struct gohttp2_layout);
 
 static __always_inline void move_layout(struct gohttp2_layout *l, __u64 bias)
 {

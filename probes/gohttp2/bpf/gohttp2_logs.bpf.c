@@ -58,12 +58,7 @@ struct log_scratch {
 	char data[GOHTTP2_LOG_BYTES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct log_scratch);
-} gohttp2_log_scratch SEC(".maps");
+MAP(gohttp2_log_scratch, PERCPU_ARRAY, 1, __u32, struct log_scratch);
 
 static __always_inline bool is_log(__u32 fd)
 {

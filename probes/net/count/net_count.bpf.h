@@ -22,23 +22,13 @@ struct {
 } inst_net_counts SEC(".maps");
 
 /* Sums without room in the table, by kind: one kind may interrupt another. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NET_COUNT__MAX);
-	__type(key, __u32);
-	__type(value, struct net_count);
-} inst_net_count_rest SEC(".maps");
+MAP(inst_net_count_rest, PERCPU_ARRAY, NET_COUNT__MAX, __u32, struct net_count);
 
 struct net_count_name {
 	char name[16];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, struct net_count_iface);
-	__type(value, struct net_count_name);
-} inst_net_count_names SEC(".maps");
+MAP(inst_net_count_names, LRU_HASH, 1024, struct net_count_iface, struct net_count_name);
 
 static __always_inline bool count_is_new(const struct net_count_key *key)
 {

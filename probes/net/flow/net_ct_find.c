@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "probes/net/flow/net_flow_find.h"
 
 static void close_socket(struct mnl_socket *s)

@@ -320,13 +320,7 @@ static __always_inline void query_conntrack(void *ctx, enum query_from from, str
  */
 
 /* User space maps it; each slot is one cache line. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, NET_FLOW_SLOTS);
-	__type(key, __u32);
-	__type(value, struct net_flow_slot);
-} net_flow_slots SEC(".maps");
+MAP_FLAGS(net_flow_slots, ARRAY, BPF_F_MMAPABLE, NET_FLOW_SLOTS, __u32, struct net_flow_slot);
 
 static __always_inline struct net_flow_slot *slot_at(const struct net_flow_slot_key *k)
 {
@@ -511,12 +505,7 @@ struct net_flow_room {
 	} dns;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct net_flow_room);
-} net_flow_rooms SEC(".maps");
+MAP(net_flow_rooms, PERCPU_ARRAY, 1, __u32, struct net_flow_room);
 
 static __always_inline struct net_flow_room *room_of_cpu(void)
 {

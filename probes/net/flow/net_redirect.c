@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probes/net/flow/net_redirect.h"
-
+/*
+ * Packets that programs and actions at the interfaces redirect: counted with their flows, not reported otherwise.
+ */
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include "base/cleanup.h"
 #include "loop/coop.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/net/net_part.h"

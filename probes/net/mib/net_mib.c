@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probes/net/mib/net_mib.h"
-
+/*
+ * Losses that no packet tells: the kernel's counters of the watched network namespaces, read once per second.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

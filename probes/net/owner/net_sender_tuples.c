@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probes/net/owner/net_sender_tuples.h"
-
+/*
+ * Tuples of senders in namespaces without programs at their interfaces: owners of packets that show up elsewhere.
+ * Without net_redirect it also counts redirected packets with their flows.
+ */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>

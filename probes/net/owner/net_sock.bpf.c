@@ -50,12 +50,7 @@ struct sock_before {
 };
 
 /* The address that the first program saw, by task. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
-	__type(key, __u64);
-	__type(value, struct sock_before);
-} net_sock_before SEC(".maps");
+MAP(net_sock_before, LRU_HASH, 8192, __u64, struct sock_before);
 
 static __always_inline struct sonde_ledger *sock_seen(void)
 {

@@ -12,7 +12,6 @@
 #include "host/cgroup2.h"
 #include "probe/env.h"
 #include "probe/hooks.h"
-#include "probe/probe.h"
 #include "probes/net/net_part.h"
 
 #include "net_sock.skel.h"

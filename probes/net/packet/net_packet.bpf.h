@@ -100,12 +100,7 @@ struct net_remote {
 	__u32 pad;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct sonde_tuple);
-	__type(value, struct net_remote);
-} inst_net_remote SEC(".maps");
+MAP(inst_net_remote, LRU_HASH, 65536, struct sonde_tuple, struct net_remote);
 
 #define NET_REMOTE_FRESH_NS 60000000000ULL /* after that the tuple may belong to another socket */
 
@@ -131,12 +126,7 @@ static __always_inline void scratch_give(struct net_scratch *s)
 const volatile bool net_limited = false;
 
 /* Events are reported 1 in this many, a power of two. User space changes it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} inst_net_one_in SEC(".maps");
+MAP(inst_net_one_in, ARRAY, 1, __u32, __u32);
 
 static __always_inline bool is_left_out(void)
 {

@@ -14,12 +14,6 @@ struct net_point {
 	__u8 in, out;	/* NET_POINT_* */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct net_point);
-} net_points SEC(".maps");
+MAP_FLAGS(net_points, HASH, BPF_F_NO_PREALLOC, 65536, __u32, struct net_point);
 
 #endif

@@ -24,21 +24,9 @@ struct net_ifindex {
 	__u32 netns, ifindex;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1); /* set at run time */
-	__type(key, struct net_iface_prefix);
-	__type(value, __u8);
-} net_ifaces SEC(".maps");
+MAP_FLAGS(net_ifaces, LPM_TRIE, BPF_F_NO_PREALLOC, 1 /* set at run time */, struct net_iface_prefix, __u8);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct net_ifindex);
-	__type(value, __u8);
-} inst_net_wanted SEC(".maps");
+MAP_FLAGS(inst_net_wanted, HASH, BPF_F_NO_PREALLOC, 65536, struct net_ifindex, __u8);
 
 static __always_inline bool skb_select_iface(const struct net_skb *k)
 {

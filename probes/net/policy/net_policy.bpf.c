@@ -160,19 +160,9 @@ enum { BPF_F_INNER_MAP = 1u << 12 };	/* UAPI of Linux 5.10: inner arrays may hav
 const volatile __u32 net_policy_report;	/* NET_REPORT_* */
 const volatile __u32 net_policy_words = SONDE_POLICY_WORDS;	/* size of a set in 64-bit words */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);	/* index of the active generation */
-} inst_net_policy SEC(".maps");
+MAP(inst_net_policy, ARRAY, 1, __u32, __u32 /* index of the active generation */);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct sonde_policy_head);
-} inst_net_policy_head SEC(".maps");
+MAP(inst_net_policy_head, ARRAY, 2, __u32, struct sonde_policy_head);
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -269,12 +259,7 @@ struct policy_scratch {
 	__u32 generation;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct policy_scratch);
-} net_policy_scratch SEC(".maps");
+MAP(net_policy_scratch, PERCPU_ARRAY, 1, __u32, struct policy_scratch);
 
 /*
  * Parses the packet into this CPU's scratch memory; 0 as policy_parse_packet(), and without that memory. A function

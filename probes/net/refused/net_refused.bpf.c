@@ -44,12 +44,7 @@ struct {
 } net_mib SEC(".maps");
 
 /* Only for the distance between the memory of this CPU and the address that all share. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} net_mib_percpu SEC(".maps");
+MAP(net_mib_percpu, PERCPU_ARRAY, 1, __u32, __u64);
 
 #define MIB_CPUS 4096		/* refused packets of CPUs beyond are unexplained */
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probes/net/refused/net_refused.h"
-
+/*
+ * Connections that listeners refuse, of all interfaces and namespaces: tracepoints consume_skb and kfree_skb, and the
+ * kernel's counters on each CPU.
+ */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>

@@ -633,12 +633,7 @@ struct sys_kept {
 };
 
 /* By thread. The LRU evicts entries of threads that were killed in their call. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, KEPT_CALLS);
-	__type(key, __u32);
-	__type(value, struct sys_kept);
-} sys_kepts SEC(".maps");
+MAP(sys_kepts, LRU_HASH, KEPT_CALLS, __u32, struct sys_kept);
 
 _Static_assert(sizeof(struct sys_kept) == 8 + KEPT_BYTES, "chunks behind a multiple of 8 bytes");
 

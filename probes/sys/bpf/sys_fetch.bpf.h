@@ -56,12 +56,7 @@ struct sys_scratch {
 	struct sonde_ident id;	/* of the record that follows (identify()) */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* user space sets the number of possible CPUs */
-	__type(key, __u32);
-	__type(value, struct sys_scratch);
-} sys_scratch SEC(".maps");
+MAP(sys_scratch, ARRAY, 1 /* user space sets the number of possible CPUs */, __u32, struct sys_scratch);
 
 const volatile __u32 sys_snaplen = 0;	/* payload bytes of one record, at most SYS_PIECE_BYTES */
 const volatile __u32 sys_str_bytes = SYS_PATH_BYTES; /* longest string */

@@ -24,12 +24,7 @@ const volatile __u16 sys_checks[SYS_PLAN_ABIS * SYS_NR_MAX] = { 0 };	/* SYS_CHEC
  * Inodes of files that were opened by a path without a selected prefix, by struct file; the inode detects a reused
  * address. Unknown files pass, so evicting old entries loses no event.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* SYS_FILES_MOST if names are selected */
-	__type(key, __u64);
-	__type(value, __u64);
-} sys_other_files SEC(".maps");
+MAP(sys_other_files, LRU_HASH, 1 /* SYS_FILES_MOST if names are selected */, __u64, __u64);
 
 static __always_inline bool in_tgids(__u32 v)
 {

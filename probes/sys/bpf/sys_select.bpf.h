@@ -64,12 +64,7 @@ const volatile bool sys_suppress = false;	/* --suppress is in use */
 SONDE_SET(sys_suppressed, struct sonde_comm);
 
 /* Events dropped by --suppress; the ledger counts them as filtered. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} sys_suppressed_n SEC(".maps");
+MAP(sys_suppressed_n, PERCPU_ARRAY, 1, __u32, __u64);
 
 static __always_inline bool is_suppressed(void)
 {

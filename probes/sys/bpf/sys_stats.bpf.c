@@ -139,12 +139,7 @@ static __always_inline enum took time_exit_all(struct sys_slot *s, __u64 stack, 
 
 /* ---- counters ---- */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1); /* by slot; user space sets the number */
-	__type(key, __u32);
-	__type(value, struct sys_stats_cell);
-} sys_stats_rows SEC(".maps");
+MAP(sys_stats_rows, PERCPU_ARRAY, 1 /* by slot; user space sets the number */, __u32, struct sys_stats_cell);
 
 const volatile __u8 sys_by = SYS_BY_ALL;	/* SYS_BY_* */
 const volatile struct sys_stats_cell sys_stats_none = { 0 };

@@ -61,12 +61,7 @@ static __always_inline bool admit(struct sonde_ledger *l, __u32 tgid)
 }
 
 /* When the current task got this CPU; 0 before the first switch. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__type(key, __u32);
-	__type(value, __u64);
-	__uint(max_entries, 1);
-} sys_switched SEC(".maps");
+MAP(sys_switched, PERCPU_ARRAY, 1, __u32, __u64);
 
 /*
  * Microseconds that the current task has had the CPU. Every switch calls it, also those of unselected tasks, to

@@ -2,7 +2,6 @@
 /*
  * Arguments of a call: selects the form and the printer of each.
  */
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
  */
 #include "probes/sys/pushdown/sys_pushdown.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/sys/snapshot/sys_container.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "container/container_find.h"
 #include "event/event.h"
@@ -63,8 +61,7 @@ void sys_container_note(struct containers *c, const char *cgroups, size_t len)
 
 static void add_text(struct json *j, const char *key, const char *s, size_t len)
 {
-	json_key(j, key);
-	json_str(j, s, len);
+	json_put_str(j, key, s, len);
 }
 
 /* Splits "docker.io/library/nginx:1.25@sha256:...". */
@@ -83,8 +80,7 @@ static void add_image(struct json *j, const struct container_said *s)
 
 static void add_labels(struct json *j, const struct container_said *s)
 {
-	json_key(j, "labels");
-	json_open(j, '{');
+	json_put_open(j, "labels", '{');
 	if (*s->pod)
 		add_text(j, "io.kubernetes.pod.name", s->pod, strlen(s->pod));
 	if (*s->pod_namespace)
@@ -102,13 +98,11 @@ static int emit(const char *id, int engine, const struct container_said *s,
 	int r;
 
 	json_open(&j, '{');
-	json_key(&j, "container");
-	json_open(&j, '{');
+	json_put_open(&j, "container", '{');
 	add_text(&j, "id", id, shown);
 	add_text(&j, "name", engine < 0 ? id : s->name, engine < 0 ? shown : strlen(s->name));
 	if (engine >= 0) {
-		json_key(&j, "type");
-		json_u64(&j, (uint64_t)engine);
+		json_put_u64(&j, "type", (uint64_t)engine);
 		add_image(&j, s);
 		add_labels(&j, s);
 	}

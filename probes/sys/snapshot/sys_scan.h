@@ -8,7 +8,6 @@
 #define SYS_SCAN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct params_out;

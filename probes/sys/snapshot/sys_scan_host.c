@@ -2,7 +2,6 @@
 /*
  * Rows of the host: addresses of interfaces, users and groups.
  */
-#include <errno.h>
 #include <grp.h>
 #include <ifaddrs.h>
 #include <limits.h>

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "loop/loop.h"
 #include "probe/rodata.h"
 #include "probes/sys/sys_plan_wire.h"

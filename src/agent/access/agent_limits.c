@@ -13,7 +13,6 @@
 #include "agent/agent_state.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "ipc/proto.h"
 
 /* ---- use by user ---- */

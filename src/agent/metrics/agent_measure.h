@@ -19,7 +19,6 @@ struct buf;
 struct err;
 struct event;
 struct metrics;
-struct sonde_rec;
 
 struct agent_measure {
 	struct agent_insts *insts;	/* borrowed */

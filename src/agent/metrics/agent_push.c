@@ -8,7 +8,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "sinks/otlp/otlp_metric.h"
 #include "sinks/otlp/otlp_resource.h"
 

@@ -26,7 +26,6 @@
 #include "base/macros.h"
 #include "base/rights.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "ipc/broadcast.h"

@@ -7,7 +7,6 @@
 #define AGENT_RECORD_SETS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/opt.h"
 #include "base/vec.h"

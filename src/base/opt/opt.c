@@ -6,14 +6,12 @@
 #include "base/opt.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
 

@@ -8,7 +8,6 @@
  * delivered message is answered by the client's ack, nack or reject where its consumers acknowledge. Fields of
  * connection.start-ok and .secure-ok hold secrets and are not read.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -619,11 +618,15 @@ static void take_content(struct amqp *p, struct call_io *io, const struct frame_
 }
 
 /* The frame was passed over: a message may be complete, a method answered. */
-static void end_frame(struct amqp *p, struct call_io *io)
+static void amqp_settle(void *state, struct call_io *io)
 {
+	struct amqp *p = state;
 	struct content *m = &p->content[io->side];
-	struct call *c = p->ends[io->side] ? call_queue_find(io, p->ends[io->side]) : NULL;
+	struct call *c;
 
+	if (!p->waiting[io->side])
+		return;
+	c = p->ends[io->side] ? call_queue_find(io, p->ends[io->side]) : NULL;
 	p->waiting[io->side] = false;
 	p->ends[io->side] = 0;
 	if (c) {
@@ -692,16 +695,8 @@ static enum call_feed feed_greeting(struct amqp *p, struct call_io *io)
 static enum call_feed amqp_feed(void *state, struct call_io *io)
 {
 	struct amqp *p = state;
-	const uint8_t *before;
-	enum call_feed r;
 
-	do {
-		if (p->waiting[io->side])
-			end_frame(p, io);
-		before = io->c.pos;
-		r = cur_peek(&io->c, 0) == 'A' ? feed_greeting(p, io) : feed_frame(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->to == CALL_SWITCH_NONE && io->c.pos != before);
-	return r;
+	return cur_peek(&io->c, 0) == 'A' ? feed_greeting(p, io) : feed_frame(p, io);
 }
 
 static void amqp_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -727,6 +722,7 @@ const struct call_protocol amqp_protocol = {
 	.state_size = sizeof(struct amqp),
 	.classify = amqp_classify,
 	.resume = amqp_resume,
+	.settle = amqp_settle,
 	.feed = amqp_feed,
 	.reset = amqp_reset,
 };

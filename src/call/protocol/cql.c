@@ -513,8 +513,10 @@ static void end_response(struct cql *p, struct call_io *io)
 		io->to = CALL_SWITCH_COMPRESSED;
 }
 
-static void end_frame(struct cql *p, struct call_io *io)
+static void cql_settle(void *state, struct call_io *io)
 {
+	struct cql *p = state;
+
 	if (!p->waiting[io->side] || p->tail[io->side])
 		return;
 	p->waiting[io->side] = false;
@@ -587,8 +589,10 @@ static enum call_feed feed_frame(struct cql *p, struct call_io *io)
 	return CALL_FEED_OK;
 }
 
-static enum call_feed feed_step(struct cql *p, struct call_io *io)
+static enum call_feed cql_feed(void *state, struct call_io *io)
 {
+	struct cql *p = state;
+
 	/* Begun in the middle: segments show by their checksums. */
 	if (!p->framed && io->queue->midstream && !io->queue->count && cur_left(&io->c) >= SEGMENT &&
 	    is_segment(io->c.pos))
@@ -598,22 +602,6 @@ static enum call_feed feed_step(struct cql *p, struct call_io *io)
 	if (!p->in_segment[io->side])
 		return feed_segment(p, io);
 	return pass_segment(p, io) ? CALL_FEED_OK : feed_frame(p, io);
-}
-
-static enum call_feed cql_feed(void *state, struct call_io *io)
-{
-	struct cql *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_frame(p, io);
-		if (io->to != CALL_SWITCH_NONE)
-			return CALL_FEED_OK;
-		before = io->c.pos;
-		r = feed_step(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
 }
 
 static void cql_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -642,6 +630,7 @@ const struct call_protocol cql_protocol = {
 	.state_size = sizeof(struct cql),
 	.classify = cql_classify,
 	.resume = cql_resume,
+	.settle = cql_settle,
 	.feed = cql_feed,
 	.reset = cql_reset,
 	.fini = cql_fini,

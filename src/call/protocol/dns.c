@@ -114,26 +114,21 @@ static enum call_feed udp_feed(void *state, struct call_io *io)
 
 static enum call_feed tcp_feed(void *state, struct call_io *io)
 {
-	const uint8_t *before;
+	struct cursor body;
+	size_t size;
+	bool cut;
 
 	(void)state;
-	do {
-		struct cursor body;
-		size_t size;
-		bool cut;
-
-		before = io->c.pos;
-		if (cur_left(&io->c) < 2)
-			return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
-		size = (size_t)io->c.pos[0] << 8 | io->c.pos[1];
-		if (size < HEADER)
-			return CALL_FEED_BAD;
-		call_queue_unit(io);
-		if (!call_frame_take(io, size + 2, READ_MAX, &body, &cut))
-			return CALL_FEED_OK;
-		cur_skip(&body, 2);
-		take_message(io, body.pos, cur_left(&body));
-	} while (!io->skip && io->c.pos != before);
+	if (cur_left(&io->c) < 2)
+		return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
+	size = (size_t)io->c.pos[0] << 8 | io->c.pos[1];
+	if (size < HEADER)
+		return CALL_FEED_BAD;
+	call_queue_unit(io);
+	if (!call_frame_take(io, size + 2, READ_MAX, &body, &cut))
+		return CALL_FEED_OK;
+	cur_skip(&body, 2);
+	take_message(io, body.pos, cur_left(&body));
 	return CALL_FEED_OK;
 }
 

@@ -278,8 +278,9 @@ static size_t content_of(uint8_t type)
 	}
 }
 
-static enum call_feed feed_record(struct fastcgi *p, struct call_io *io)
+static enum call_feed fastcgi_feed(void *state, struct call_io *io)
 {
+	struct fastcgi *p = state;
 	struct cursor body;
 	struct record r;
 	bool cut;
@@ -302,8 +303,9 @@ static enum call_feed feed_record(struct fastcgi *p, struct call_io *io)
 }
 
 /* Ends that wait until the padding was passed over. */
-static void end_content(struct fastcgi *p, struct call_io *io)
+static void fastcgi_settle(void *state, struct call_io *io)
 {
+	struct fastcgi *p = state;
 	struct call *c = p->ends[io->side] ? call_queue_find(io, p->ends[io->side]) : NULL;
 
 	p->ends[io->side] = 0;
@@ -315,20 +317,6 @@ static void end_content(struct fastcgi *p, struct call_io *io)
 		c->request.done = true; /* input that the program did not wait for */
 		call_queue_answered(io, c);
 	}
-}
-
-static enum call_feed fastcgi_feed(void *state, struct call_io *io)
-{
-	struct fastcgi *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		r = feed_record(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
 }
 
 static void fastcgi_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -346,6 +334,7 @@ const struct call_protocol fastcgi_protocol = {
 	.state_size = sizeof(struct fastcgi),
 	.classify = fastcgi_classify,
 	.resume = fastcgi_resume,
+	.settle = fastcgi_settle,
 	.feed = fastcgi_feed,
 	.reset = fastcgi_reset,
 };

@@ -246,8 +246,9 @@ static enum call_feed take_frame(struct http2 *p, struct call_io *io, uint8_t ty
 	return CALL_FEED_OK;
 }
 
-static enum call_feed feed_frame(struct http2 *p, struct call_io *io)
+static enum call_feed http2_feed(void *state, struct call_io *io)
 {
+	struct http2 *p = state;
 	struct cursor header = io->c, body;
 	uint32_t size = (uint32_t)cur_u16be(&header) << 8, stream;
 	uint8_t type, flags;
@@ -274,20 +275,13 @@ static enum call_feed feed_frame(struct http2 *p, struct call_io *io)
 	return take_frame(p, io, type, flags, stream, size, body, cut);
 }
 
-static enum call_feed http2_feed(void *state, struct call_io *io)
+static void http2_settle(void *state, struct call_io *io)
 {
 	struct http2 *p = state;
-	const uint8_t *before;
-	enum call_feed r;
 
-	do {
-		if (p->ends[io->side])
-			end_side(io, p->ends[io->side]);
-		p->ends[io->side] = 0;
-		before = io->c.pos;
-		r = feed_frame(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
+	if (p->ends[io->side])
+		end_side(io, p->ends[io->side]);
+	p->ends[io->side] = 0;
 }
 
 /* The blocks of a lost part may have changed the table: what is in it is unknown. */
@@ -309,6 +303,7 @@ static void http2_fini(void *state, struct call_pool *pool)
 
 const struct call_protocol http2_protocol = {
 	.name = "http2", .kind = CALL_KIND_HTTP2, .multiplexed = true, .state_size = sizeof(struct http2),
-	.classify = http2_classify, .resume = http2_resume, .feed = http2_feed, .reset = http2_reset,
+	.classify = http2_classify, .resume = http2_resume,
+	.settle = http2_settle, .feed = http2_feed, .reset = http2_reset,
 	.fini = http2_fini,
 };

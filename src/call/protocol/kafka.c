@@ -559,8 +559,9 @@ static enum call_feed take_response(struct kafka *p, struct call_io *io, struct 
 
 /* ---- frames ---- */
 
-static enum call_feed feed_frame(struct kafka *p, struct call_io *io)
+static enum call_feed kafka_feed(void *state, struct call_io *io)
 {
+	struct kafka *p = state;
 	bool asks = io->side == CALL_SIDE_REQUEST, cut;
 	struct cursor body, head = io->c;
 	uint32_t size;
@@ -588,8 +589,9 @@ static enum call_feed feed_frame(struct kafka *p, struct call_io *io)
 	return CALL_FEED_OK;
 }
 
-static void end_content(struct kafka *p, struct call_io *io)
+static void kafka_settle(void *state, struct call_io *io)
 {
+	struct kafka *p = state;
 	struct call *c;
 
 	if (!p->waiting[io->side])
@@ -607,20 +609,6 @@ static void end_content(struct kafka *p, struct call_io *io)
 	if (p->oneway)
 		call_queue_end(io, c, CALL_END_ONEWAY);
 	p->oneway = false;
-}
-
-static enum call_feed kafka_feed(void *state, struct call_io *io)
-{
-	struct kafka *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		r = feed_frame(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
 }
 
 static void kafka_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -641,6 +629,7 @@ const struct call_protocol kafka_protocol = {
 	.state_size = sizeof(struct kafka),
 	.classify = kafka_classify,
 	.resume = kafka_resume,
+	.settle = kafka_settle,
 	.feed = kafka_feed,
 	.reset = kafka_reset,
 };

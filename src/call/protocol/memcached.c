@@ -740,8 +740,10 @@ static enum call_feed feed_binary_response(struct memcached *p, struct call_io *
 
 /* ---- both ---- */
 
-static void end_content(struct memcached *p, struct call_io *io)
+static void memcached_settle(void *state, struct call_io *io)
 {
+	struct memcached *p = state;
+
 	if (io->side == CALL_SIDE_REQUEST && p->asking) {
 		p->asking = false;
 		end_request(io);
@@ -750,8 +752,9 @@ static void end_content(struct memcached *p, struct call_io *io)
 	}
 }
 
-static enum call_feed feed_step(struct memcached *p, struct call_io *io)
+static enum call_feed memcached_feed(void *state, struct call_io *io)
 {
+	struct memcached *p = state;
 	uint8_t magic = io->side == CALL_SIDE_REQUEST ? MAGIC_REQUEST : MAGIC_RESPONSE;
 
 	if (p->mode == MODE_UNKNOWN && cur_left(&io->c))
@@ -759,20 +762,6 @@ static enum call_feed feed_step(struct memcached *p, struct call_io *io)
 	if (p->mode == MODE_BINARY)
 		return io->side == CALL_SIDE_REQUEST ? feed_binary_request(p, io) : feed_binary_response(p, io);
 	return io->side == CALL_SIDE_REQUEST ? feed_text_request(p, io) : feed_text_response(p, io);
-}
-
-static enum call_feed memcached_feed(void *state, struct call_io *io)
-{
-	struct memcached *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		r = feed_step(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
 }
 
 static void memcached_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -796,6 +785,7 @@ const struct call_protocol memcached_protocol = {
 	.state_size = sizeof(struct memcached),
 	.classify = memcached_classify,
 	.resume = memcached_resume,
+	.settle = memcached_settle,
 	.feed = memcached_feed,
 	.reset = memcached_reset,
 };

@@ -608,8 +608,9 @@ static enum call_feed take_response(struct mongodb *p, struct call_io *io, const
 
 /* ---- messages ---- */
 
-static enum call_feed feed_message(struct mongodb *p, struct call_io *io)
+static enum call_feed mongodb_feed(void *state, struct call_io *io)
 {
+	struct mongodb *p = state;
 	struct cursor body;
 	struct header h;
 	bool cut;
@@ -626,8 +627,9 @@ static enum call_feed feed_message(struct mongodb *p, struct call_io *io)
 	return io->side == CALL_SIDE_REQUEST ? take_request(p, io, &h, body) : take_response(p, io, &h, body);
 }
 
-static void end_content(struct mongodb *p, struct call_io *io)
+static void mongodb_settle(void *state, struct call_io *io)
 {
+	struct mongodb *p = state;
 	struct call *c;
 
 	if (io->side == CALL_SIDE_REQUEST && p->asking) {
@@ -643,20 +645,6 @@ static void end_content(struct mongodb *p, struct call_io *io)
 			c->request.done = true;
 		call_queue_answered(io, c);
 	}
-}
-
-static enum call_feed mongodb_feed(void *state, struct call_io *io)
-{
-	struct mongodb *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		r = feed_message(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
 }
 
 static void mongodb_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -676,6 +664,7 @@ const struct call_protocol mongodb_protocol = {
 	.state_size = sizeof(struct mongodb),
 	.classify = mongodb_classify,
 	.resume = mongodb_resume,
+	.settle = mongodb_settle,
 	.feed = mongodb_feed,
 	.reset = mongodb_reset,
 };

@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "base/macros.h"
 #include "call/call_frame.h"
 #include "call/call_names.h"
 #include "call/call_protocol.h"
@@ -450,8 +449,9 @@ static void take_response(struct mysql *p, struct call_io *io, uint64_t size, st
 
 /* ---- packets ---- */
 
-static enum call_feed feed_packet(struct mysql *p, struct call_io *io)
+static enum call_feed mysql_feed(void *state, struct call_io *io)
 {
+	struct mysql *p = state;
 	bool continued = p->continued[io->side], cut;
 	struct cursor body;
 	uint32_t size;
@@ -492,28 +492,16 @@ static void end_response(struct mysql *p, struct call_io *io)
 }
 
 /* Ends that wait until content was passed over. */
-static void end_content(struct mysql *p, struct call_io *io)
+static void mysql_settle(void *state, struct call_io *io)
 {
+	struct mysql *p = state;
+
 	if (io->side == CALL_SIDE_REQUEST && p->asking && !p->continued[CALL_SIDE_REQUEST]) {
 		p->asking = false;
 		call_queue_asked(io, call_queue_youngest(io));
 	} else if (io->side == CALL_SIDE_RESPONSE && p->answering) {
 		end_response(p, io);
 	}
-}
-
-static enum call_feed mysql_feed(void *state, struct call_io *io)
-{
-	struct mysql *p = state;
-	const uint8_t *before;
-	enum call_feed r;
-
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		r = feed_packet(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->to == CALL_SWITCH_NONE && io->c.pos != before);
-	return r;
 }
 
 static void mysql_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -564,5 +552,5 @@ static void mysql_fini(void *state, struct call_pool *pool)
 const struct call_protocol mysql_protocol = {
 	.name = "mysql", .kind = CALL_KIND_MYSQL, .late_status = true, .ordered = true,
 	.state_size = sizeof(struct mysql), .classify = mysql_classify, .resume = mysql_resume,
-	.feed = mysql_feed, .reset = mysql_reset, .tail = mysql_tail, .fini = mysql_fini,
+	.settle = mysql_settle, .feed = mysql_feed, .reset = mysql_reset, .tail = mysql_tail, .fini = mysql_fini,
 };

@@ -280,10 +280,14 @@ static void take_status(struct call_io *io, struct call *c)
 }
 
 /* The message was passed over. */
-static void end_message(struct nats *p, struct call_io *io)
+static void nats_settle(void *state, struct call_io *io)
 {
-	struct call *c = p->message[io->side] ? call_queue_find(io, p->message[io->side]) : NULL;
+	struct nats *p = state;
+	struct call *c;
 
+	if (p->left[io->side])
+		return;
+	c = p->message[io->side] ? call_queue_find(io, p->message[io->side]) : NULL;
 	p->message[io->side] = 0;
 	if (!c)
 		return;
@@ -455,16 +459,8 @@ static enum call_feed feed_line(struct nats *p, struct call_io *io)
 static enum call_feed nats_feed(void *state, struct call_io *io)
 {
 	struct nats *p = state;
-	const uint8_t *before;
-	enum call_feed r;
 
-	do {
-		if (!p->left[io->side])
-			end_message(p, io);
-		before = io->c.pos;
-		r = p->left[io->side] ? feed_payload(p, io) : feed_line(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
+	return p->left[io->side] ? feed_payload(p, io) : feed_line(p, io);
 }
 
 static void nats_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -484,6 +480,7 @@ const struct call_protocol nats_protocol = {
 	.state_size = sizeof(struct nats),
 	.classify = nats_classify,
 	.resume = nats_resume,
+	.settle = nats_settle,
 	.feed = nats_feed,
 	.reset = nats_reset,
 };

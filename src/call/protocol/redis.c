@@ -462,8 +462,10 @@ static enum call_feed feed_reply(struct redis *p, struct call_io *io)
 
 /* ---- both ---- */
 
-static void end_content(struct redis *p, struct call_io *io)
+static void redis_settle(void *state, struct call_io *io)
 {
+	struct redis *p = state;
+
 	if (io->side == CALL_SIDE_REQUEST && p->asking) {
 		p->asking = false;
 		p->args = p->arg = 0;
@@ -478,18 +480,10 @@ static void end_content(struct redis *p, struct call_io *io)
 static enum call_feed redis_feed(void *state, struct call_io *io)
 {
 	struct redis *p = state;
-	const uint8_t *before;
-	enum call_feed r;
 
-	do {
-		end_content(p, io);
-		before = io->c.pos;
-		if (io->side == CALL_SIDE_RESPONSE)
-			r = feed_reply(p, io);
-		else
-			r = p->args ? feed_arg(p, io) : feed_command(p, io);
-	} while (r == CALL_FEED_OK && !io->skip && io->c.pos != before);
-	return r;
+	if (io->side == CALL_SIDE_RESPONSE)
+		return feed_reply(p, io);
+	return p->args ? feed_arg(p, io) : feed_command(p, io);
 }
 
 static void redis_reset(void *state, enum call_side side, const struct call_queue *queue)
@@ -509,5 +503,6 @@ static void redis_reset(void *state, enum call_side side, const struct call_queu
 
 const struct call_protocol redis_protocol = {
 	.name = "redis", .kind = CALL_KIND_REDIS, .state_size = sizeof(struct redis), .ordered = true,
-	.classify = redis_classify, .resume = redis_resume, .feed = redis_feed, .reset = redis_reset,
+	.classify = redis_classify, .resume = redis_resume,
+	.settle = redis_settle, .feed = redis_feed, .reset = redis_reset,
 };

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/cleanup.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "cmd/run/run_conf.h"
 #include "loop/loop.h"
 #include "cmd/cmd.h"

@@ -24,9 +24,7 @@ void flow_closing_fini(struct flow_closing *f)
 
 static int get(const struct event *ev, const char *word, uint64_t *ret)
 {
-	const char *arg;
-	size_t len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, word);
 
 	return f ? event_get_number(ev, f, ret) : -1;
 }

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "cmd/closing/closing.h"
 #include "cmd/run/run.h"
 #include "event/core.h"

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "cmd/closing/closing.h"
 #include "cmd/closing/tally.h"
 #include "cmd/run/run.h"

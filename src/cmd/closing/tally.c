@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cmd/closing/tally.h"
 
-#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 

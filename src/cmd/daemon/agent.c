@@ -20,7 +20,6 @@
 #include "loop/loop.h"
 #include "metrics/metrics_table.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/daemon/agent_rows.h"
 #include "cmd/daemon/conf_file.h"

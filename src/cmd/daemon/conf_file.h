@@ -6,7 +6,6 @@
 #ifndef CMD_CONF_FILE_H
 #define CMD_CONF_FILE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/opt.h"

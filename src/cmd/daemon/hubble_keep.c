@@ -41,14 +41,9 @@ static int flush(struct sink *s)
 	return 0;
 }
 
-static int finish(_unused_ struct sink *s)
-{
-	return 0;
-}
-
 static const struct sink_ops observer_sink = {
 	.name = "hubble-observer", .summary = "flows of Hubble's clients", .flags = SINK_NO_FILE, .event = take,
-	.flush = flush, .close = finish,
+	.flush = flush,
 };
 
 /* To the same as sonde flows, so that both share one instance. */

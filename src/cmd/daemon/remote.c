@@ -15,8 +15,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
-#include "base/macros.h"
 #include "ipc/client.h"
 #include "probe/probe.h"
 

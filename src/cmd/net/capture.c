@@ -6,7 +6,6 @@
 #include "cmd/net/capture_cmd.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/pipeline.h"

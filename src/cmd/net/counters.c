@@ -2,7 +2,6 @@
 /*
  * sonde counters: packets and bytes by fate, location and reason, added up in the kernel.
  */
-#include <errno.h>
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"

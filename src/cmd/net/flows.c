@@ -12,18 +12,15 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/closing/flow_closing.h"
 #include "cmd/net/flows.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run/run.h"
 #include "cmd/top/top.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net_conf.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_wire.h"
 #include "view/view.h"
@@ -123,10 +120,8 @@ static int run_top(struct flows_conf *c, struct run_ops *spec)
 	struct top *t = NULL;
 	int status = top_new(&opts, &t, &err);
 
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
+	if (status < 0)
+		return cmd_fail(status, &err);
 	if (top_on_screen(t) && !c->interval_ns)
 		c->net.flow.interval_ns = NS_PER_S;
 	status = top_run(t, spec);

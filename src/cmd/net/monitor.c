@@ -2,14 +2,12 @@
 /*
  * sonde monitor: packets at their observation points and drops with reason, location and process.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/cilium_listener.h"
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -17,10 +15,8 @@
 #include "cmd/net/monitor.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "cmd/run/run.h"
 #include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
-#include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"
 

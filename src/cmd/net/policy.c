@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -116,10 +115,8 @@ static int policy_check(const char *path)
 	struct err err = { 0 };
 	int r = load_file(path, &text, &p, &err);
 
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	printf("%s: %zu rules; default %s in, %s out\n", path, p->rules.len,
 	       policy_action_name(p->fallback[POLICY_IN]), policy_action_name(p->fallback[POLICY_OUT]));
 	return CMD_OK;
@@ -254,10 +251,8 @@ static int policy_start(struct policy_conf *c, const struct cmd_words *w)
 
 	c->file = w->words.items[0];
 	r = load_file(c->file, &c->text, &p, &err);
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	return policy_live(c, w);
 }
 
@@ -281,10 +276,8 @@ static int policy_run(void *conf, const struct cmd_words *w)
 		log_error("policy evaluates live packets; it cannot read recordings (--read)");
 		return CMD_USAGE;
 	}
-	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(err.code);
-	}
+	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0)
+		return cmd_fail(err.code, &err);
 	status = policy_start(c, w);
 	buf_fini(&c->text);
 	return status;

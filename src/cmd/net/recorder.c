@@ -14,7 +14,6 @@
 #include "loop/loop.h"
 #include "base/macros.h"
 #include "base/vec.h"
-#include "base/units.h"
 #include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"

@@ -8,19 +8,16 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "event/decode.h"
@@ -508,10 +505,8 @@ static int profile_live(struct profile_conf *c, const struct cmd_words *w)
 	set_view(c, &view);
 	if (r >= 0 && c->top && !c->run.explain_filter)
 		r = profile_top_new(c, &view, &watch.top, &err);
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	return c->run.explain_filter ? explain(c, w) : run_profile(c, w, &watch, &view);
 }
 
@@ -524,8 +519,7 @@ int cmd_profile_main(struct profile_conf *c, const char *words, const struct cmd
 	set_modes(c);
 	c->filter_text = words;
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(err.code);
+		status = cmd_fail(err.code, &err);
 	} else {
 		status = profile_live(c, w);
 	}
@@ -541,8 +535,7 @@ static int diff(struct profile_conf *c, const struct cmd_words *w)
 	set_modes(c);
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) >= 0)
 		return profile_diff(c, w);
-	log_error("%s", err.msg);
-	return cmd_exit_status(err.code);
+	return cmd_fail(err.code, &err);
 }
 
 static int profile_run(void *conf, const struct cmd_words *w)

@@ -20,12 +20,9 @@ struct child_opts;
 struct cmd_words;
 struct err;
 struct event;
-struct loop;
-struct pipeline;
 struct profile;
 struct progress;
 struct profile_top;
-struct run_ops;
 struct sink_ops;
 
 enum profile_mode { PROFILE_ON_CPU, PROFILE_OFF_CPU, PROFILE_WALL, PROFILE_MODE__MAX };

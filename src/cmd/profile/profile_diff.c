@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/pipeline.h"
@@ -15,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
 #include "sinks/outfile.h"

@@ -9,9 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_query.h"
 #include "clickhouse/clickhouse_schema.h"
 #include "clickhouse/clickhouse_target.h"
@@ -219,9 +217,7 @@ static int clickhouse_run(void *conf, const struct cmd_words *w)
 		r = run_verb(conf, s, &w->words, &err);
 	clickhouse_schema_free(s);
 	registry_free(reg);
-	if (r < 0)
-		log_error("%s", err.msg);
-	return cmd_exit_status(r);
+	return r < 0 ? cmd_fail(r, &err) : cmd_exit_status(r);
 }
 
 static const struct cmd_example clickhouse_examples[] = {

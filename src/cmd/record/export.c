@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "stack/view.h"
@@ -44,8 +43,7 @@ static int export_run(void *conf, const struct cmd_words *w)
 
 	if (r >= 0)
 		return run(c, &spec);
-	log_error("%s", err.msg);
-	return cmd_exit_status(r);
+	return cmd_fail(r, &err);
 }
 
 static const struct cmd_example export_examples[] = {

@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
 #include "cmd/record/record_keep.h"
@@ -330,8 +329,7 @@ static int record_run(void *conf, const struct cmd_words *w)
 	int r = prepare(c, words, &texts, &err), status;
 
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else if (c->run.explain_filter) {
 		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel for all probes, other "
 		     "fields in user space.");

@@ -15,7 +15,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/filter/filter.h"

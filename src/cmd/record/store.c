@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/record/record_store.h"
 #include "cmd/record/symbolize.h"
@@ -404,9 +403,7 @@ static int store_run(void *conf, const struct cmd_words *w)
 		r = list(c, &err);
 	else
 		r = run_verb(c, &w->words, &err);
-	if (r < 0)
-		log_error("%s", err.msg);
-	return cmd_exit_status(r);
+	return r < 0 ? cmd_fail(r, &err) : cmd_exit_status(r);
 }
 
 static const struct cmd_example store_examples[] = {

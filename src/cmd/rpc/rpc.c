@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/closing/closing.h"
 #include "cmd/cmd.h"
 #include "cmd/rpc/rpc_classes.h"
@@ -201,12 +200,10 @@ static void count_call(void *ctx, const struct event *ev)
 	struct call_counts *n = ctx;
 	const struct field *error;
 	uint64_t failed = 0;
-	const char *arg;
-	size_t len;
 
 	if (strcmp(ev->desc->name, "rpc.call") != 0)
 		return;
-	error = event_field_find(ev->desc->fields, ev->desc->n_fields, "rpc.error", &arg, &len);
+	error = event_field_named(ev->desc->fields, ev->desc->n_fields, "rpc.error");
 	n->calls++;
 	n->failed += error && event_get_number(ev, error, &failed) == 0 && failed;
 }
@@ -313,10 +310,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	c->gohttp2.serving |= c->gohttp2.logs || has_spans(&c->run);
 	c->gohttp2.command = c->call.command = w->command.len ? w->command.items[0] : NULL;
 	c->call.prefetch = c->gohttp2.prefetch;
-	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(err.code);
-	}
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
+		return cmd_fail(err.code, &err);
 	if (call_conf_choose(&c->call, &choice, &err) < 0 || take_shows(c, &err) < 0 ||
 	    check_recording(c, sources, &err) < 0 || check_queue(c, sources, &err) < 0) {
 		log_error("%s", err.msg);

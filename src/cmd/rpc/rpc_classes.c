@@ -176,10 +176,7 @@ static int take_record(struct sink *s, const struct sonde_rec *r)
 
 static const struct field *field_of(const struct event *ev, const char *word)
 {
-	const char *arg;
-	size_t len;
-
-	return event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &len);
+	return event_field_named(ev->desc->fields, ev->desc->n_fields, word);
 }
 
 static uint64_t number_of(const struct event *ev, const char *word)
@@ -392,32 +389,20 @@ static int make_rows(const struct rpc_classes *c, struct rows *rows)
 	return 0;
 }
 
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
-
-static void json_number(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_u64(j, n);
-}
-
 static void json_row(const struct row *row, struct buf *out)
 {
 	struct json j = { .out = out };
 
 	json_open(&j, '{');
-	json_number(&j, "v", 1);
-	json_text(&j, "type", "connections");
-	json_text(&j, "protocol", row->protocol);
-	json_text(&j, "source", row->source);
-	json_number(&j, "connections", row->conns);
-	json_number(&j, "calls", row->calls);
-	json_number(&j, "seen", row->seen);
-	json_number(&j, "not_seen", row->unseen);
-	json_text(&j, "why", why_text(row->why));
+	json_put_u64(&j, "v", 1);
+	json_put_text(&j, "type", "connections");
+	json_put_text(&j, "protocol", row->protocol);
+	json_put_text(&j, "source", row->source);
+	json_put_u64(&j, "connections", row->conns);
+	json_put_u64(&j, "calls", row->calls);
+	json_put_u64(&j, "seen", row->seen);
+	json_put_u64(&j, "not_seen", row->unseen);
+	json_put_text(&j, "why", why_text(row->why));
 	json_close(&j, '}');
 	buf_add_char(out, '\n');
 }

@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/rpc/rpc.h"
 #include "event/json.h"
@@ -278,19 +277,12 @@ static void text(struct buf *b, const struct gobin_answer *a, bool layout)
 
 /* ---- JSON ---- */
 
-static void json_text(struct json *j, const char *key, const char *s)
-{
-	json_key(j, key);
-	json_str(j, s, strlen(s));
-}
-
 static void json_sources(struct json *j, uint8_t sources)
 {
 	static const char *const keys[] = { "types", "dwarf", "abi", "symtab", "pclntab", "table" };
 
 	_Static_assert(ARRAY_SIZE(keys) == ARRAY_SIZE(source_names), "both by bit of enum gobin_source");
-	json_key(j, "sources");
-	json_open(j, '[');
+	json_put_open(j, "sources", '[');
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++)
 		if (sources & 1u << i)
 			json_str(j, keys[i], strlen(keys[i]));
@@ -301,9 +293,8 @@ static void json_begin(struct json *j, const char *type)
 {
 	j->comma = false;
 	json_open(j, '{');
-	json_key(j, "v");
-	json_u64(j, 1);
-	json_text(j, "type", type);
+	json_put_u64(j, "v", 1);
+	json_put_text(j, "type", type);
 }
 
 static void json_end(struct json *j)
@@ -312,44 +303,36 @@ static void json_end(struct json *j)
 	buf_add_char(j->out, '\n');
 }
 
-static void json_number(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
 static void json_head(struct json *j, const struct gobin_answer *a)
 {
 	json_begin(j, "go_program");
-	json_text(j, "go", gobin_str(a, a->go_version));
-	json_text(j, "go_source", gobin_str(a, a->version_source));
-	json_text(j, "mode", mode_names[a->mode]);
-	json_text(j, "machine", a->machine == EM_X86_64 ? "x86_64" : "arm64");
-	json_text(j, "arguments", abi_names[a->abi]);
-	json_text(j, "main", gobin_str(a, a->module));
-	json_text(j, "grpc", gobin_str(a, a->grpc_version));
-	json_text(j, "xnet", gobin_str(a, a->xnet_version));
-	json_text(j, "go_build_id", gobin_str(a, a->go_build_id));
-	json_number(j, "functions", a->n_functions);
-	json_number(j, "types", a->n_types);
-	json_number(j, "itabs", a->n_itabs);
-	json_number(j, "moduledata", a->moduledata);
-	json_text(j, "no_types", gobin_str(a, a->types_why));
-	json_text(j, "no_dwarf", gobin_str(a, a->dwarf_why));
+	json_put_text(j, "go", gobin_str(a, a->go_version));
+	json_put_text(j, "go_source", gobin_str(a, a->version_source));
+	json_put_text(j, "mode", mode_names[a->mode]);
+	json_put_text(j, "machine", a->machine == EM_X86_64 ? "x86_64" : "arm64");
+	json_put_text(j, "arguments", abi_names[a->abi]);
+	json_put_text(j, "main", gobin_str(a, a->module));
+	json_put_text(j, "grpc", gobin_str(a, a->grpc_version));
+	json_put_text(j, "xnet", gobin_str(a, a->xnet_version));
+	json_put_text(j, "go_build_id", gobin_str(a, a->go_build_id));
+	json_put_u64(j, "functions", a->n_functions);
+	json_put_u64(j, "types", a->n_types);
+	json_put_u64(j, "itabs", a->n_itabs);
+	json_put_u64(j, "moduledata", a->moduledata);
+	json_put_text(j, "no_types", gobin_str(a, a->types_why));
+	json_put_text(j, "no_dwarf", gobin_str(a, a->dwarf_why));
 	json_end(j);
 }
 
 static void json_arg(struct json *j, const struct gobin_answer *a, const struct gobin_loc *l)
 {
 	json_open(j, '{');
-	json_text(j, "name", gobin_str(a, l->name));
+	json_put_text(j, "name", gobin_str(a, l->name));
 	if (l->where == GOBIN_IN_REG)
-		json_text(j, "reg", gobin_reg_name(a->machine, l->reg));
-	if (l->where == GOBIN_ON_STACK) {
-		json_key(j, "sp");
-		json_i64(j, l->off);
-	}
-	json_number(j, "size", l->size);
+		json_put_text(j, "reg", gobin_reg_name(a->machine, l->reg));
+	if (l->where == GOBIN_ON_STACK)
+		json_put_i64(j, "sp", l->off);
+	json_put_u64(j, "size", l->size);
 	json_sources(j, l->sources);
 	json_close(j, '}');
 }
@@ -360,15 +343,14 @@ static void json_site(struct json *j, const struct gobin_answer *a, const struct
 
 	for (unsigned i = 0; i < s->insn_len; i++)
 		snprintf(hex + 2 * i, 3, "%02x", s->insn[i]);
-	json_text(j, "function", gobin_str(a, s->symbol));
-	json_number(j, "entry", s->function);
-	json_number(j, "addr", s->addr);
-	json_number(j, "file_offset", s->file_off);
-	json_text(j, "place", gobin_site_kind_name(s->kind));
-	json_text(j, "bytes", hex);
+	json_put_text(j, "function", gobin_str(a, s->symbol));
+	json_put_u64(j, "entry", s->function);
+	json_put_u64(j, "addr", s->addr);
+	json_put_u64(j, "file_offset", s->file_off);
+	json_put_text(j, "place", gobin_site_kind_name(s->kind));
+	json_put_text(j, "bytes", hex);
 	json_sources(j, s->sources);
-	json_key(j, "args");
-	json_open(j, '[');
+	json_put_open(j, "args", '[');
 	for (unsigned i = 0; i < s->n_args; i++)
 		json_arg(j, a, &s->args[i]);
 	json_close(j, ']');
@@ -380,9 +362,9 @@ static void json_rules(struct json *j, const struct gobin_answer *a)
 		const struct gobin_rule_answer *r = &a->rules[i];
 
 		json_begin(j, "rule");
-		json_text(j, "rule", gobin_rule_name(i));
-		json_text(j, "state", gobin_state_name(r->state));
-		json_text(j, "why", gobin_str(a, r->why));
+		json_put_text(j, "rule", gobin_rule_name(i));
+		json_put_text(j, "state", gobin_state_name(r->state));
+		json_put_text(j, "why", gobin_str(a, r->why));
 		if (r->state == GOBIN_READY)
 			json_site(j, a, &r->site);
 		json_end(j);
@@ -395,15 +377,12 @@ static void json_fields(struct json *j, const struct gobin_answer *a)
 		const struct gobin_field_answer *f = &a->fields[i];
 
 		json_begin(j, "member");
-		json_text(j, "row", gobin_field_name(i));
-		json_text(j, "name", gobin_str(a, f->name));
-		json_key(j, "offset");
-		json_i64(j, f->off);
-		json_key(j, "by_types");
-		json_i64(j, f->by_types);
-		json_key(j, "by_dwarf");
-		json_i64(j, f->by_dwarf);
-		json_number(j, "size", f->size);
+		json_put_text(j, "row", gobin_field_name(i));
+		json_put_text(j, "name", gobin_str(a, f->name));
+		json_put_i64(j, "offset", f->off);
+		json_put_i64(j, "by_types", f->by_types);
+		json_put_i64(j, "by_dwarf", f->by_dwarf);
+		json_put_u64(j, "size", f->size);
 		json_sources(j, f->sources);
 		json_end(j);
 	}
@@ -414,10 +393,10 @@ static void json_types(struct json *j, const char *kind, const struct gobin_answ
 {
 	for (int i = 0; i < n; i++) {
 		json_begin(j, kind);
-		json_text(j, "name", gobin_str(a, t[i].name));
-		json_number(j, "addr", t[i].addr);
-		json_number(j, "by_types", t[i].by_types);
-		json_number(j, "by_dwarf", t[i].by_dwarf);
+		json_put_text(j, "name", gobin_str(a, t[i].name));
+		json_put_u64(j, "addr", t[i].addr);
+		json_put_u64(j, "by_types", t[i].by_types);
+		json_put_u64(j, "by_dwarf", t[i].by_dwarf);
 		json_sources(j, t[i].sources);
 		json_end(j);
 	}
@@ -429,14 +408,14 @@ static void json_conns(struct json *j, const struct gobin_answer *a)
 		const struct gobin_conn *c = &a->conns[i];
 
 		json_begin(j, "connection");
-		json_text(j, "name", gobin_str(a, c->name));
-		json_number(j, "addr", c->type);
+		json_put_text(j, "name", gobin_str(a, c->name));
+		json_put_u64(j, "addr", c->type);
 		for (unsigned k = 0; k < c->n_ways; k++) {
 			static const char *const offsets[] = { "offset", "offset2", "offset3" };
 			static const char *const ways[] = { "inside", "inside2", "inside3" };
 
-			json_number(j, offsets[k], c->ways[k].off);
-			json_text(j, ways[k], conn_hows[c->ways[k].how]);
+			json_put_u64(j, offsets[k], c->ways[k].off);
+			json_put_text(j, ways[k], conn_hows[c->ways[k].how]);
 		}
 		json_end(j);
 	}

@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "probes/call/tls/call_tls_find.h"
 #include "worker/worker.h"
 

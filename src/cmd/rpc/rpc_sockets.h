@@ -5,7 +5,6 @@
 #ifndef CMD_RPC_SOCKETS_H
 #define CMD_RPC_SOCKETS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/vec.h"

@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "base/units.h"
 #include "event/event.h"
 #include "event/json.h"
 #include "sinks/sink.h"
@@ -73,9 +72,7 @@ void rpc_summary_free(struct rpc_summary *s)
 
 static int get(const struct event *ev, const char *word, struct value *ret)
 {
-	const char *arg;
-	size_t arg_len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, word, &arg, &arg_len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, word);
 
 	*ret = (struct value){ 0 };
 	return f ? event_get(ev, f, ret) : -ENOENT;
@@ -208,37 +205,25 @@ static void text_row(const struct rpc_summary *s, const struct row *r, struct bu
 	buf_add_char(out, '\n');
 }
 
-static void json_number(struct json *j, const char *key, uint64_t v)
-{
-	json_key(j, key);
-	json_u64(j, v);
-}
-
-static void json_text(struct json *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_str(j, text, strlen(text));
-}
-
 static void json_row(const struct rpc_summary *s, const struct row *r, struct buf *out)
 {
 	struct json j = { .out = out };
 
 	json_open(&j, '{');
-	json_number(&j, "v", 1);
-	json_text(&j, "type", "rpc.summary");
-	json_text(&j, "side", r->side);
-	json_text(&j, "name", r->name);
-	json_text(&j, "comm", r->comm);
-	json_number(&j, "calls", r->calls);
-	json_number(&j, "errors", r->errors);
-	json_number(&j, "time_ns", s->last_ns - s->first_ns);
-	json_number(&j, "timed", r->times.total);
-	json_number(&j, "total_ns", r->total_ns);
-	json_number(&j, "p50_ns", view_hist_percentile(&r->times, 500));
-	json_number(&j, "p90_ns", view_hist_percentile(&r->times, 900));
-	json_number(&j, "p99_ns", view_hist_percentile(&r->times, 990));
-	json_number(&j, "max_ns", r->times.max);
+	json_put_u64(&j, "v", 1);
+	json_put_text(&j, "type", "rpc.summary");
+	json_put_text(&j, "side", r->side);
+	json_put_text(&j, "name", r->name);
+	json_put_text(&j, "comm", r->comm);
+	json_put_u64(&j, "calls", r->calls);
+	json_put_u64(&j, "errors", r->errors);
+	json_put_u64(&j, "time_ns", s->last_ns - s->first_ns);
+	json_put_u64(&j, "timed", r->times.total);
+	json_put_u64(&j, "total_ns", r->total_ns);
+	json_put_u64(&j, "p50_ns", view_hist_percentile(&r->times, 500));
+	json_put_u64(&j, "p90_ns", view_hist_percentile(&r->times, 900));
+	json_put_u64(&j, "p99_ns", view_hist_percentile(&r->times, 990));
+	json_put_u64(&j, "max_ns", r->times.max);
 	json_close(&j, '}');
 	buf_add_char(out, '\n');
 }

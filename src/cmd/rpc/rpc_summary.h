@@ -6,10 +6,8 @@
 #define CMD_RPC_SUMMARY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct buf;
-struct event;
 struct rpc_summary;
 struct sink_ops;
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -712,8 +711,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	if (r < 0) {
 		if (!*err.msg)
 			err_errno(&err, r, "cannot run");
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
+		return cmd_fail(r, &err);
 	}
 	return s.signal ? CMD_BY_SIGNAL + s.signal : status;
 }

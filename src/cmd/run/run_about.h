@@ -6,7 +6,6 @@
 #define CMD_RUN_ABOUT_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct event_desc;
 struct run_conf;

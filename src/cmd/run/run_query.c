@@ -2,14 +2,11 @@
 #include "cmd/run/run_query.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/run/run_conf.h"
 #include "event/decode.h"
 #include "event/event.h"

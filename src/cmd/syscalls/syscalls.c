@@ -13,19 +13,16 @@
 #include <unistd.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "loop/loop.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/closing/closing.h"
 #include "cmd/closing/sys_closing.h"
 #include "cmd/closing/tally.h"
 #include "cmd/cmd.h"
-#include "cmd/run/run.h"
 #include "cmd/syscalls/syscalls.h"
 #include "cmd/syscalls/syscalls_filter.h"
 #include "cmd/syscalls/view_table.h"
@@ -34,8 +31,6 @@
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probe/probe.h"
-#include "probes/sys/sys_conf.h"
-#include "probes/sys/pushdown/sys_pushdown.h"
 #include "probes/sys/sys_table.h"
 #include "scap/render.h"
 #include "view/view.h"
@@ -410,10 +405,8 @@ static int syscalls_live(struct syscalls_conf *c, const struct cmd_words *w, str
 	if (c->top)
 		return run_top(c, spec);
 	status = open_views(c, &err);
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
+	if (status < 0)
+		return cmd_fail(status, &err);
 	spec->sums = c->sys.summary;
 	status = run_with_views(c, spec);
 	sysdig_views_free(c->views);
@@ -454,8 +447,7 @@ int syscalls_run(void *conf, const struct cmd_words *w)
 
 	c->sys.stats = &c->stats;
 	if (syscalls_filter_check(&w->words, &err) < 0 || run_settle(&c->run, words, "scap", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(err.code);
+		status = cmd_fail(err.code, &err);
 	} else {
 		apply_format(c);
 		status = syscalls_live(c, w, &spec);

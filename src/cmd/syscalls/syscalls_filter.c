@@ -9,10 +9,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "cmd/cgroups.h"
 #include "cmd/cmd.h"
-#include "cmd/run/run.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "probes/sys/sys_conf.h"
@@ -130,10 +128,8 @@ int syscalls_filter_explain(const struct syscalls_filter *c, run_needs_fn needs,
 	}
 	filter_free(f);
 	pipeline_free(p);
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	if (!b.len)
 		buf_printf(&b, "Every system call passes.\n");
 	return buf_error(&b) < 0 || fwrite(b.data, 1, b.len, stdout) != b.len ? CMD_FAIL : CMD_OK;

@@ -6,16 +6,12 @@
 #define CMD_SYSCALLS_FILTER_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "cmd/run/run.h"
 
-struct buf;
 struct err;
 struct filter;
-struct opt_strv;
 struct registry;
-struct run_conf;
 struct sys_conf;
 struct sys_pushdown;
 

@@ -174,15 +174,9 @@ static int sink_take(struct sink *s, const struct event *ev)
 	return take_event(s->opts->ctx, ev);
 }
 
-static int sink_close_views(struct sink *s)
-{
-	(void)s;
-	return 0;
-}
-
 const struct sink_ops sysdig_views_sink = {
 	.name = "views", .summary = "tables of calls", .open = sink_open_views, .event = sink_take,
-	.close = sink_close_views, .needs = 1u << SEC_PARAMS,
+	.needs = 1u << SEC_PARAMS,
 };
 
 /* ---- values ---- */
@@ -273,18 +267,12 @@ static int print_json(struct view_table *t, size_t rows)
 		struct json j = { .out = &out };
 
 		json_open(&j, '{');
-		json_key(&j, "v");
-		json_u64(&j, 1);
-		json_key(&j, "type");
-		json_str(&j, "sys.view", strlen("sys.view"));
-		json_key(&j, "view");
-		json_str(&j, t->kind->name, strlen(t->kind->name));
-		json_key(&j, "key");
-		json_str(&j, row->key, strlen(row->key));
-		json_key(&j, "value");
-		json_u64(&j, row->value);
-		json_key(&j, "events");
-		json_u64(&j, row->count);
+		json_put_u64(&j, "v", 1);
+		json_put_text(&j, "type", "sys.view");
+		json_put_text(&j, "view", t->kind->name);
+		json_put_text(&j, "key", row->key);
+		json_put_u64(&j, "value", row->value);
+		json_put_u64(&j, "events", row->count);
 		json_close(&j, '}');
 		buf_add_char(&out, '\n');
 	}

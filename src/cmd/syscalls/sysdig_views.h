@@ -8,10 +8,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 struct err;
-struct event;
 struct sink_ops;
 struct sysdig_views;
 

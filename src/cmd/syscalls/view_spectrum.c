@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 
 #define SHADES 9
 #define STEPS_PER_DECADE 10

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "cmd/top/top.h"
@@ -23,7 +22,6 @@
 #include "probes/call/call.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/gohttp2/gohttp2.h"
-#include "probes/net/count/net_count_wire.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_wire.h"
@@ -279,10 +277,8 @@ static int top_main(void *conf, const struct cmd_words *w)
 	if (rest.len == 1 && !v && !rest.items[0][strcspn(rest.items[0], ".=!<>( ")])
 		return refuse_view(rest.items[0]);
 	words = run_join_words(&rest);
-	if (run_settle(&c->run, words, "rec", &texts, &err) < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(err.code);
-	}
+	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
+		return cmd_fail(err.code, &err);
 	if (c->run.explain_filter) {
 		puts("--pid and --cgroup are evaluated in the kernel, other fields in user space.");
 		return CMD_OK;

@@ -8,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "cmd/screen.h"
 #include "cmd/top/top_state.h"
 #include "event/core.h"

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "cmd/screen.h"
 #include "cmd/top/top_state.h"
 #include "event/event.h"

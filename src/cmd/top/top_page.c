@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/screen.h"
 #include "cmd/top/top_state.h"
 #include "event/event.h"

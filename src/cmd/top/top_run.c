@@ -11,11 +11,8 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "cmd/screen.h"
@@ -360,10 +357,8 @@ int top_show(const struct top_opts *o, const struct run_ops *spec)
 	struct top *t = NULL;
 	int status = top_new(o, &t, &err);
 
-	if (status < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(status);
-	}
+	if (status < 0)
+		return cmd_fail(status, &err);
 	status = top_run(t, spec);
 	top_free(t);
 	return status;

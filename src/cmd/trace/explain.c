@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/trace/trace_run.h"
 #include "trace/trace.h"

@@ -112,9 +112,7 @@ static bool is_conn(const struct trace_select *s, const struct conn *c)
 
 static bool is_field(const struct event *ev, const char *name, const char *text)
 {
-	const char *arg;
-	size_t len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, name, &arg, &len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, name);
 	struct value v;
 
 	return f && event_get(ev, f, &v) == 0 && v.kind == VAL_STR && v.len == strlen(text) &&

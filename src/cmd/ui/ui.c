@@ -7,7 +7,6 @@
 #include "agent/record/record_sets.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/ui/ui_run.h"
@@ -75,8 +74,7 @@ static int ui_main(void *conf, _unused_ const struct cmd_words *w)
 	int r = prepare(c, &err), status;
 
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else {
 		status = c->check ? CMD_OK : ui_run(c, w);
 	}

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cmd/ui/ui_keep.h"
 
-#include <errno.h>
-
 #include "agent/agent.h"
 #include "base/err.h"
 #include "cmd/daemon/keeper.h"

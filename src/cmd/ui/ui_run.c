@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +17,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "clickhouse/clickhouse_hosts.h"
 #include "clickhouse/clickhouse_target.h"
 #include "cmd/cmd.h"
@@ -369,9 +367,7 @@ int ui_run(struct ui_conf *c, _unused_ const struct cmd_words *w)
 	ui_memory_fini(&st.memory);
 	arena_fini(&st.scratch);
 	loop_free(st.loop);
-	if (r < 0 && !st.signal) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0 && !st.signal)
+		return cmd_fail(r, &err);
 	return st.signal == SIGINT ? CMD_BY_SIGNAL + SIGINT : st.signal ? CMD_BY_SIGNAL + st.signal : CMD_OK;
 }

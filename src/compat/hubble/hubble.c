@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/str.h"
 #include "cmd/net/flows.h"
 #include "compat/compat.h"
 #include "compat/hubble/hubble_filter.h"

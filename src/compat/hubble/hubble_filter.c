@@ -13,7 +13,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "cmd/run/run.h"
 #include "event/value.h"
 

@@ -6,9 +6,6 @@
 #ifndef COMPAT_HUBBLE_FILTER_H
 #define COMPAT_HUBBLE_FILTER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 #include "base/opt.h"
 #include "hubble/hubble_words.h"

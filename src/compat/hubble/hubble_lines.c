@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cilium/names.h"
 #include "cilium/notify.h"
@@ -118,7 +117,7 @@ static void put_time(const struct hubble_lines *l, const struct event *ev, struc
 	static const unsigned decimals[HUBBLE_TIME__MAX] = {
 		[HUBBLE_TIME_MILLI] = 3, [HUBBLE_TIME_MICRO] = 6, [HUBBLE_TIME_NANO] = 9,
 	};
-	const uint64_t ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	const uint64_t ns = event_wall_ns(ev);
 	const time_t second = (time_t)(ns / NS_PER_S);
 	char text[48] = "";
 	struct tm tm;
@@ -500,21 +499,10 @@ int hubble_lines_finish(struct hubble_lines *l)
 	return r < 0 ? r : fflush(stdout) ? -errno : 0;
 }
 
-static int sink_flush_lines(_unused_ struct sink *s)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *s)
-{
-	return 0;
-}
-
 const struct sink_ops hubble_lines_sink = {
 	.name = "hubble-lines",
 	.summary = "hubble's lines",
 	.shows = "flows",
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };

@@ -6,7 +6,6 @@
  */
 #include "compat/perf/perf_calls.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

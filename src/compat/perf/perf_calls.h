@@ -10,7 +10,6 @@
 
 #include "compat/perf/perf_sums.h"
 
-struct err;
 struct outfile;
 struct sink_ops;
 

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "compat/perf/perf_select.h"

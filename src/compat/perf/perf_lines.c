@@ -20,7 +20,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "compat/perf/perf_frame.h"
 #include "compat/perf/perf_header.h"

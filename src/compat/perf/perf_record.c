@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "base/str.h"
 #include "cmd/child.h"
 #include "cmd/cmd.h"
@@ -251,8 +249,7 @@ static int record_run(void *conf, const struct cmd_words *w)
 	int r = prepare(c, &err), status = CMD_OK;
 
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else if (!c->dry_run) {
 		status = record(c, w);
 	}

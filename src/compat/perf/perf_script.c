@@ -3,15 +3,12 @@
  * sonde compat perf script: samples of a recording in the lines of perf script.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "compat/compat.h"

@@ -10,12 +10,10 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "probes/cpu/cpu_event.h"
 #include "ring/cpulist.h"
-
 
 /* "12.345678" in ns; @len 0: *ret stays. */
 static int take_time(const char *text, size_t len, uint64_t *ret)

@@ -13,9 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
@@ -343,10 +341,8 @@ static int run_tables(struct top_conf *c, const struct cmd_words *w)
 
 	if (r >= 0)
 		r = outfile_open(NULL, &c->out, &err);
-	if (r < 0) {
-		log_error("%s", err.msg);
-		return cmd_exit_status(r);
-	}
+	if (r < 0)
+		return cmd_fail(r, &err);
 	if (!run_conf->ring_bytes)
 		run_conf->ring_bytes = RING_BYTES;
 	status = run(run_conf, &spec);
@@ -389,8 +385,7 @@ static int top_run_dialect(void *conf, const struct cmd_words *w)
 
 	c->profile.top = screen;
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else {
 		status = screen ? cmd_profile_main(&c->profile, NULL, w) : run_tables(c, w);
 	}

@@ -12,7 +12,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -330,8 +329,7 @@ static int trace_run(void *conf, const struct cmd_words *w)
 	int r = prepare(c, w, &err), status;
 
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else {
 		c->wait_status = -1;
 		status = own_status(c, syscalls_run(&c->syscalls, w));

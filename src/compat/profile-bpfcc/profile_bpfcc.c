@@ -10,10 +10,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/profile/profile.h"
@@ -220,8 +218,7 @@ static int bcc_run(void *conf, const struct cmd_words *w)
 		return fputs(cpu_source, stdout) < 0 ? CMD_FAIL : CMD_OK;
 	r = prepare(c, w, &err);
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else {
 		status = cmd_profile_main(&c->profile, NULL, w);
 	}

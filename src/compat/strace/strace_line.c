@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "compat/strace/strace_opts.h"
 #include "event/event.h"
 #include "probes/sys/sys_body.h"

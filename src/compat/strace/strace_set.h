@@ -6,7 +6,6 @@
 #define COMPAT_STRACE_SET_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/opt.h"

@@ -5,11 +5,9 @@
 #ifndef COMPAT_STRACE_SINK_H
 #define COMPAT_STRACE_SINK_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
-struct opt_u32v;
 struct sink_ops;
 struct strace_opts;
 struct strace_sink;

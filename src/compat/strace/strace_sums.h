@@ -5,9 +5,6 @@
 #ifndef COMPAT_STRACE_SUMS_H
 #define COMPAT_STRACE_SUMS_H
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "base/map.h"
 
 struct buf;

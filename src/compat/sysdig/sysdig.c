@@ -12,15 +12,12 @@
 #include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
-#include "base/vec.h"
 #include "cmd/help.h"
 #include "cmd/syscalls/syscalls.h"
 #include "compat/compat.h"
 #include "compat/sysdig/sysdig_lines.h"
 #include "event/event.h"
 #include "scap/event.h"
-#include "scap/render.h"
 #include "scap/state/view.h"
 
 struct sysdig_conf {

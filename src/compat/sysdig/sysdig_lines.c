@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/format.h"
@@ -127,11 +126,6 @@ static uint64_t number(const struct event *ev, const char *name, uint64_t otherw
 
 /* ---- lines ---- */
 
-static uint64_t wall_ns(const struct event *ev)
-{
-	return ev->ts_ns + (uint64_t)ev->clock_offset_ns;
-}
-
 static void put_stamp(struct sysdig_lines *l, enum time_mode mode, const struct event *ev)
 {
 	const uint64_t second = NS_PER_S;
@@ -143,7 +137,7 @@ static void put_stamp(struct sysdig_lines *l, enum time_mode mode, const struct 
 		return;
 	}
 	if (l->o->time == 'a') {	/* sysdig writes the fraction as a number, without zeros before it */
-		buf_printf(&l->stamp, "%" PRIu64 ".%" PRIu64, wall_ns(ev) / second, wall_ns(ev) % second);
+		buf_printf(&l->stamp, "%" PRIu64 ".%" PRIu64, event_wall_ns(ev) / second, event_wall_ns(ev) % second);
 		return;
 	}
 	ns = l->o->time == 'd' ? number(ev, "evt.latency", 0) : number(ev, "evt.reltime", ev->ts_ns - l->first_ns);
@@ -173,7 +167,7 @@ static void put_object(struct sysdig_lines *l, const struct event *ev)
 
 		json_key(&j, name);
 		if (!strcmp(name, "evt.outputtime")) {
-			json_u64(&j, wall_ns(ev));
+			json_u64(&j, event_wall_ns(ev));
 			continue;
 		}
 		if (!get(ev, name, &v))
@@ -225,22 +219,11 @@ static int sink_event_of(struct sink *s, const struct event *ev)
 	return fwrite(line->data, 1, line->len, stdout) == line->len ? 0 : -errno;
 }
 
-static int sink_flush_lines(_unused_ struct sink *s)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *s)
-{
-	return 0;
-}
-
 const struct sink_ops sysdig_lines_sink = {
 	.name = "sysdig-lines",
 	.summary = "sysdig's times and objects",
 	.shows = "system calls",
 	.flags = SINK_NO_FILE,
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };

@@ -16,10 +16,8 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "cmd/net/capture_cmd.h"
 #include "compat/compat.h"
@@ -413,8 +411,7 @@ static int tcpdump_run(void *conf, const struct cmd_words *w)
 	if (r >= 0)
 		r = c->code ? print_code(c, &err) : prepare(c, &err);
 	if (r < 0) {
-		log_error("%s", err.msg);
-		status = cmd_exit_status(r);
+		status = cmd_fail(r, &err);
 	} else if (!c->code) {
 		status = run_capture(c, w);
 	}

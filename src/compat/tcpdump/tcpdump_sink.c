@@ -17,7 +17,6 @@
 #include "base/buf.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "compat/tcpdump/tcpdump_print.h"
 #include "event/event.h"
 #include "event/names.h"
@@ -218,7 +217,7 @@ static void print_packet(struct tcpdump_sink *s, const struct event *ev, const s
 	}
 	if (s->o->number)
 		buf_printf(out, "%5" PRIu64 "  ", s->count);
-	add_time(s, ev->ts_ns + (uint64_t)ev->clock_offset_ns, out);
+	add_time(s, event_wall_ns(ev), out);
 	tcpdump_print_packet(s->o, &s->state, &packet, out);
 	tcpdump_hex_print(s->o, &packet, out);
 	buf_add_char(out, '\n');
@@ -242,16 +241,6 @@ static int sink_event_of(struct sink *sink, const struct event *ev)
 	return fwrite(s->line.data, 1, s->line.len, stdout) == s->line.len ? 0 : -errno;
 }
 
-static int sink_flush_lines(_unused_ struct sink *sink)
-{
-	return fflush(stdout) ? -errno : 0;
-}
-
-static int sink_close_nothing(_unused_ struct sink *sink)
-{
-	return 0;
-}
-
 const struct sink_ops tcpdump_sink_ops = {
 	.name = "tcpdump",
 	.summary = "tcpdump's lines",
@@ -259,6 +248,5 @@ const struct sink_ops tcpdump_sink_ops = {
 	.needs = 1u << SEC_PACKET,
 	.flags = SINK_NO_FILE,
 	.event = sink_event_of,
-	.flush = sink_flush_lines,
-	.close = sink_close_nothing,
+	.flush = sink_flush_stdout,
 };

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 
 #define PAGE_BYTES (1u << SONDE_UNWIND_PAGE_SHIFT)
 #define PAGES_MAX (1u << 22)	/* 4 GB of code */

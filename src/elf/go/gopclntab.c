@@ -5,7 +5,6 @@
  */
 #include "elf/go/gopclntab.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

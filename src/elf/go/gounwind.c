@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/macros.h"
 #include "elf/dwarf/ehframe_cfa.h"
 #include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"

@@ -2,7 +2,6 @@
 /*
  * Evaluates filters without allocation, in time linear in the filter and in the lengths of the compared strings.
  */
-#include <errno.h>
 #include <string.h>
 #include <strings.h>
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/filter/filter_lex.h"
 
 static bool is_blank(char c)
@@ -70,14 +71,6 @@ struct token filter_lex(const char *s, size_t pos)
 	return (struct token){ .kind = TOKEN_WORD, .pos = pos, .len = end - pos };
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Resolves one escape sequence; an unknown one stays literal, backslash included. */
 static size_t unescape(const char *s, char *out, size_t *out_len)
 {
@@ -88,8 +81,8 @@ static size_t unescape(const char *s, char *out, size_t *out_len)
 		out[(*out_len)++] = to[known - from];
 		return 2;
 	}
-	if (s[1] == 'x' && hex_digit(s[2]) >= 0 && hex_digit(s[3]) >= 0) {
-		out[(*out_len)++] = (char)(hex_digit(s[2]) << 4 | hex_digit(s[3]));
+	if (s[1] == 'x' && str_hex_digit(s[2]) >= 0 && str_hex_digit(s[3]) >= 0) {
+		out[(*out_len)++] = (char)(str_hex_digit(s[2]) << 4 | str_hex_digit(s[3]));
 		return 4;
 	}
 	out[(*out_len)++] = s[0];

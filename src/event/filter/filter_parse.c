@@ -170,14 +170,6 @@ static int new_node(struct parser *p, enum node_kind kind, uint32_t child, const
 	return 0;
 }
 
-static const struct field *find_in(const struct field *fields, size_t n, const char *name)
-{
-	const char *arg;
-	size_t len;
-
-	return event_field_find(fields, n, name, &arg, &len);
-}
-
 /* Copies a row whose name has an argument, so that its getter sees it. NULL without memory. */
 static const struct field *with_argument(struct arena *a, const struct field *f, const char *name)
 {
@@ -202,7 +194,7 @@ static const struct field *with_argument(struct arena *a, const struct field *f,
 static int bind_in(struct parser *p, const struct event_desc *d, const char *name, bool common,
 		   const struct field **ret)
 {
-	const struct field *f = find_in(d->fields, d->n_fields, name);
+	const struct field *f = event_field_named(d->fields, d->n_fields, name);
 	/* Common fields are equivalent and cheaper, except evt.*, where the type has better values. */
 	bool also = !f && !(common && strncmp(name, "evt.", 4));
 	struct field *copy;
@@ -240,7 +232,7 @@ static int bind_field(struct parser *p, struct check *c)
 			return no_memory(p);
 	}
 	c->bindings = b;
-	c->common = find_in(event_common_fields, event_n_common_fields, c->name);
+	c->common = event_field_named(event_common_fields, event_n_common_fields, c->name);
 	for (pos = 0; (d = registry_next(p->reg, &pos));) {
 		const struct field *f;
 		int r = bind_in(p, d, c->name, c->common, &f);
@@ -418,7 +410,7 @@ static int parse_values(struct parser *p, struct check *c)
 static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
 {
 	(void)ctx;
-	if (f->kind == FIELD_GET && find_in(event_common_fields, event_n_common_fields, f->name) != f)
+	if (f->kind == FIELD_GET && event_field_named(event_common_fields, event_n_common_fields, f->name) != f)
 		return true;
 	return kind != FIELD_UINT && kind != FIELD_HEX && kind != FIELD_BOOL && kind != FIELD_NS &&
 	       kind != FIELD_ENUM;

@@ -7,14 +7,12 @@
 
 #include <dwarf.h>
 #include <elf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
 

@@ -4,7 +4,6 @@
  */
 #include "scap/state/state.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/macros.h"
@@ -425,7 +424,7 @@ static void take_event(struct scap_state *st, const struct event *ev)
 static void begin_view(struct scap_state *st, const struct event *ev)
 {
 	struct scap_view *v = &st->view;
-	uint64_t now = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	uint64_t now = event_wall_ns(ev);
 
 	st->num = v->p.head->num ? v->p.head->num : st->num + 1;
 	v->state = st;
@@ -500,7 +499,7 @@ int scap_state_event(struct scap_state *st, struct event *ev)
 	if (params_of(ev, &v->p) < 0)
 		return 0;
 	bury(st);
-	st->now_ns = ev->ts_ns ? ev->ts_ns + (uint64_t)ev->clock_offset_ns : 0;
+	st->now_ns = ev->ts_ns ? event_wall_ns(ev) : 0;
 	v->info = scap_schema_event_info(v->p.head->type);
 	if (!v->info)
 		return 0;

@@ -13,7 +13,6 @@
 #include "scap/state/view.h"
 
 struct event;
-struct params_out;
 struct scap_state;
 struct state;
 

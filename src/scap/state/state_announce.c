@@ -3,7 +3,6 @@
  * A thread in the middle of a file that nothing in it has announced, because a filter left its beginning out: the
  * events from which readers learn what it is. They are for the reader's state and not shown.
  */
-#include <errno.h>
 
 #include "scap/block.h"
 #include "scap/state/state.h"

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 
 #include "base/macros.h"
 #include "event/event.h"

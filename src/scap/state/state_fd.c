@@ -2,7 +2,6 @@
 /*
  * Descriptors of a process: lookup, copy on write, insertion and removal.
  */
-#include "base/macros.h"
 #include "scap/state/state_tables.h"
 
 /* The table of the process of @t, its own; NULL without memory. */

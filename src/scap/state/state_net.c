@@ -3,7 +3,6 @@
  * Sockets: addresses, roles and names. A descriptor's tuple goes from the client to the server; which end is which
  * is known from connect and accept, and guessed as sysdig does for datagrams.
  */
-#include "base/macros.h"
 #include "scap/block.h"
 #include "scap/state/state_tables.h"
 

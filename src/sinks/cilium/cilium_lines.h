@@ -7,7 +7,6 @@
 
 #include "sinks/cilium/cilium_map.h"
 
-struct event;
 struct sink;
 
 /* State of a sink; starts zeroed. */

@@ -77,20 +77,6 @@ static uint64_t number(const struct event *ev, const struct field *f)
 	return f && event_get_number(ev, f, &v) == 0 ? v : 0;
 }
 
-static bool is_word(const struct value *v, const char *word)
-{
-	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
-}
-
-static struct value value_of(const struct event *ev, const struct field *f)
-{
-	struct value v = { .kind = VAL_NONE };
-
-	if (f && event_get(ev, f, &v) < 0)
-		v.kind = VAL_NONE;
-	return v;
-}
-
 /* ---- the packet ---- */
 
 /* Ethertype after VLAN tags; 0 = none. */
@@ -169,9 +155,9 @@ static uint16_t endpoint_id(const struct event *ev, uint32_t ifindex)
 /* The packet is for a process of this namespace. */
 static bool owner_receives(const struct event *ev, const struct map_type *t)
 {
-	struct value end = value_of(ev, t->owner_end);
+	struct value end = event_value(ev, t->owner_end);
 
-	return ev->tgid && is_word(&end, "dst") && !number(ev, t->owner_foreign);
+	return ev->tgid && value_is(&end, "dst") && !number(ev, t->owner_foreign);
 }
 
 static bool is_loopback(const struct ipaddr *ip)
@@ -217,10 +203,10 @@ static uint32_t identity(uint8_t end, bool owned, uint16_t endpoint)
 /* Maps the connection state to Cilium's trace reason. */
 static uint8_t state_of(const struct event *ev, const struct map_type *t)
 {
-	struct value v = value_of(ev, t->state);
+	struct value v = event_value(ev, t->state);
 
 	for (uint8_t i = 0; i < STATE_UNKNOWN; i++)
-		if (is_word(&v, cilium_names_state(i)))
+		if (value_is(&v, cilium_names_state(i)))
 			return i;
 	return STATE_UNKNOWN;
 }
@@ -258,7 +244,7 @@ static void set_drop(struct cilium_notify *n, const struct event *ev, const stru
 {
 	const struct conn *c = &ev->keys.conn;
 	bool both = is_loopback(&c->saddr) || is_loopback(&c->daddr);
-	struct value reason = value_of(ev, t->reason), cause = value_of(ev, t->cause);
+	struct value reason = event_value(ev, t->reason), cause = event_value(ev, t->cause);
 
 	n->type = CILIUM_DROP;
 	n->subtype = cilium_map_drop_code(&reason, &cause);
@@ -306,15 +292,15 @@ static void set_call_end(struct cilium_call_end *ret, const struct ipaddr *ip, u
 /* The connection key of an RPC points from client to server. gRPC requests are POST. */
 static int put_call(struct cilium_map *m, const struct event *ev, const struct map_type *t)
 {
-	struct value path = value_of(ev, t->call.path), method = value_of(ev, t->call.method);
-	struct value kind = value_of(ev, t->call.kind), side = value_of(ev, t->call.side);
+	struct value path = event_value(ev, t->call.path), method = event_value(ev, t->call.method);
+	struct value kind = event_value(ev, t->call.kind), side = event_value(ev, t->call.side);
 	const struct conn *conn = &ev->keys.conn;
 	_cleanup_(buf_fini) struct buf time = { 0 };
-	struct cilium_call c = { .server = is_word(&side, "server"), .code = (int)number(ev, t->call.status) };
+	struct cilium_call c = { .server = value_is(&side, "server"), .code = (int)number(ev, t->call.status) };
 
 	set_call_end(&c.asks, &conn->saddr, conn->sport, !c.server);
 	set_call_end(&c.answers, &conn->daddr, conn->dport, c.server);
-	if (is_word(&kind, "grpc"))
+	if (value_is(&kind, "grpc"))
 		method = (struct value){ .kind = VAL_STR, .str = "POST", .len = strlen("POST") };
 	c.method = method.kind == VAL_STR ? method.str : "";
 	c.method_len = method.kind == VAL_STR ? method.len : 0;

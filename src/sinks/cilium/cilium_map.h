@@ -23,9 +23,7 @@
 #include "sinks/time_text.h"
 
 struct cilium_payload;
-struct event;
 struct map_type;
-struct value;
 
 struct cilium_map {
 	VEC(struct map_type) types;	/* known event types with their fields */

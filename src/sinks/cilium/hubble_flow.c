@@ -47,10 +47,7 @@ void hubble_flow_fini(struct hubble_map *m)
 
 static const struct field *field_of(const struct event_desc *d, const char *name)
 {
-	const char *arg;
-	size_t len;
-
-	return event_field_find(d->fields, d->n_fields, name, &arg, &len);
+	return event_field_named(d->fields, d->n_fields, name);
 }
 
 static const struct hubble_type *type_of(struct hubble_map *m, const struct event_desc *d)
@@ -78,20 +75,6 @@ static uint64_t number(const struct event *ev, const struct field *f, uint64_t o
 	uint64_t v = 0;
 
 	return f && event_get_number(ev, f, &v) == 0 ? v : otherwise;
-}
-
-static struct value value_of(const struct event *ev, const struct field *f)
-{
-	struct value v = { .kind = VAL_NONE };
-
-	if (f && event_get(ev, f, &v) < 0)
-		v.kind = VAL_NONE;
-	return v;
-}
-
-static bool is_word(const struct value *v, const char *word)
-{
-	return v->kind == VAL_STR && v->len == strlen(word) && !memcmp(v->str, word, v->len);
 }
 
 /* ---- common ---- */
@@ -260,8 +243,8 @@ static bool set_notify(struct hubble_flow *f, const struct cilium_notify *n)
 /* The end that the event's process is. */
 static void set_local(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
-	struct value said = value_of(ev, t->owner_end);
-	struct hubble_end *end = is_word(&said, "src") ? &f->src : is_word(&said, "dst") ? &f->dst : NULL;
+	struct value said = event_value(ev, t->owner_end);
+	struct hubble_end *end = value_is(&said, "src") ? &f->src : value_is(&said, "dst") ? &f->dst : NULL;
 
 	if (!ev->tgid || !end)
 		return;
@@ -295,21 +278,21 @@ static void set_ours(struct hubble_flow *f, const struct event *ev, const struct
 	f->cookie = ev->keys.cookie;
 	f->cgroup_id = ev->keys.cgroup_id;
 	if (t->reason)
-		f->reason = value_of(ev, t->reason);
-	f->func = value_of(ev, t->func);
-	f->src.name = value_of(ev, t->sname);
-	f->dst.name = value_of(ev, t->dname);
+		f->reason = event_value(ev, t->reason);
+	f->func = event_value(ev, t->func);
+	f->src.name = event_value(ev, t->sname);
+	f->dst.name = event_value(ev, t->dname);
 }
 
 /* Verdict on the flow's packets. A single drop among them is an event of its own with its reason. */
 static void set_verdict(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
-	struct value verdict = value_of(ev, t->verdict), reason = value_of(ev, t->flow_reason);
-	struct value cause = value_of(ev, t->flow_cause);
+	struct value verdict = event_value(ev, t->verdict), reason = event_value(ev, t->flow_reason);
+	struct value cause = event_value(ev, t->flow_cause);
 
-	f->verdict = is_word(&verdict, "dropped") ? "DROPPED" :
-		     is_word(&verdict, "redirected") ? "REDIRECTED" : "FORWARDED";
-	if (!is_word(&verdict, "dropped"))
+	f->verdict = value_is(&verdict, "dropped") ? "DROPPED" :
+		     value_is(&verdict, "redirected") ? "REDIRECTED" : "FORWARDED";
+	if (!value_is(&verdict, "dropped"))
 		return;
 	f->drop_code = cilium_map_drop_code(&reason, &cause);
 	f->reason = reason;
@@ -318,7 +301,7 @@ static void set_verdict(struct hubble_flow *f, const struct event *ev, const str
 /* A flow event: no packet, but all fields of its record. */
 static void set_conversation(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
-	struct value point = value_of(ev, t->point), state = value_of(ev, t->state), nat = value_of(ev, t->nat_sip);
+	struct value point = event_value(ev, t->point), state = event_value(ev, t->state), nat = event_value(ev, t->nat_sip);
 
 	f->type = "L3_L4";
 	set_verdict(f, ev, t);
@@ -334,8 +317,8 @@ static void set_conversation(struct hubble_flow *f, const struct event *ev, cons
 	f->knows_reply = true;
 	f->is_reply = number(ev, t->is_reply, 0);
 	if (state.kind == VAL_STR)
-		f->trace_reason = is_word(&state, "related") ? "RELATED" : f->is_reply ? "REPLY" :
-				  is_word(&state, "new") ? "NEW" : "ESTABLISHED";
+		f->trace_reason = value_is(&state, "related") ? "RELATED" : f->is_reply ? "REPLY" :
+				  value_is(&state, "new") ? "NEW" : "ESTABLISHED";
 	if (nat.kind == VAL_IP)
 		f->xlated = nat.ip;
 	set_summary(f, NULL);

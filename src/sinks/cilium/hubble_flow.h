@@ -13,8 +13,6 @@
 #include "sinks/cilium/cilium_map.h"
 #include "sinks/time_text.h"
 
-struct buf;
-
 enum { HUBBLE_INGRESS = 1, HUBBLE_EGRESS = 2 };		/* TrafficDirection */
 
 struct hubble_end {

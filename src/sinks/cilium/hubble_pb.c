@@ -5,11 +5,9 @@
 #include "sinks/cilium/hubble_pb.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 #include "cilium/hubble.h"
 #include "event/event.h"
 #include "event/names.h"
@@ -62,7 +60,7 @@ static void put_time(struct hubble_pb *p, uint32_t field, uint64_t wall_ns, stru
 
 static uint64_t wall_ns_of(const struct event *ev)
 {
-	return ev->clock_offset_ns ? ev->ts_ns + (uint64_t)ev->clock_offset_ns : 0;
+	return ev->clock_offset_ns ? event_wall_ns(ev) : 0;
 }
 
 /* ---- layers ---- */

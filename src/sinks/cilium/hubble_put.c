@@ -20,18 +20,14 @@
 
 static void put_text(struct json *j, const char *key, const char *text)
 {
-	if (!text || !*text)
-		return;
-	json_key(j, key);
-	json_str(j, text, strlen(text));
+	if (text && *text)
+		json_put_text(j, key, text);
 }
 
 static void put_number(struct json *j, const char *key, uint64_t v)
 {
-	if (!v)
-		return;
-	json_key(j, key);
-	json_u64(j, v);
+	if (v)
+		json_put_u64(j, key, v);
 }
 
 static void put_64(struct json *j, const char *key, uint64_t v)
@@ -45,10 +41,8 @@ static void put_64(struct json *j, const char *key, uint64_t v)
 
 static void put_true(struct json *j, const char *key, bool v)
 {
-	if (!v)
-		return;
-	json_key(j, key);
-	json_bool(j, true);
+	if (v)
+		json_put_bool(j, key, true);
 }
 
 /* Members of both a flow and its enclosing object. */
@@ -81,8 +75,7 @@ static void put_address(struct json *j, const char *key, const struct ipaddr *ip
 	if (!ip->family)
 		return;
 	ipaddr_text(ip, &text);
-	json_key(j, key);
-	json_str(j, text.data, text.len);
+	json_put_str(j, key, text.data, text.len);
 }
 
 static void put_layers(struct json *j, const struct hubble_flow *f)
@@ -90,16 +83,14 @@ static void put_layers(struct json *j, const struct hubble_flow *f)
 	uint8_t family = f->conn.saddr.family ? f->conn.saddr.family : f->conn.daddr.family;
 
 	if (f->has_mac) {
-		json_key(j, "ethernet");
-		json_open(j, '{');
+		json_put_open(j, "ethernet", '{');
 		put_mac(j, "source", f->smac);
 		put_mac(j, "destination", f->dmac);
 		json_close(j, '}');
 	}
 	if (!family)
 		return;
-	json_key(j, "IP");
-	json_open(j, '{');
+	json_put_open(j, "IP", '{');
 	put_address(j, "source", &f->conn.saddr);
 	put_address(j, "source_xlated", &f->xlated);
 	put_address(j, "destination", &f->conn.daddr);
@@ -112,8 +103,7 @@ static void put_flags(struct json *j, uint8_t flags)
 {
 	static const char *const names[] = { "FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR" };
 
-	json_key(j, "flags");
-	json_open(j, '{');
+	json_put_open(j, "flags", '{');
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		put_true(j, names[i], flags & 1u << i);
 	json_close(j, '}');
@@ -138,10 +128,8 @@ static void put_l4(struct json *j, const struct hubble_flow *f)
 
 	if (!name)
 		return;
-	json_key(j, "l4");
-	json_open(j, '{');
-	json_key(j, name);
-	json_open(j, '{');
+	json_put_open(j, "l4", '{');
+	json_put_open(j, name, '{');
 	put_number(j, icmp ? "type" : "source_port", icmp ? f->icmp_type : f->conn.sport);
 	put_number(j, icmp ? "code" : "destination_port", icmp ? f->icmp_code : f->conn.dport);
 	if (f->conn.proto == IPPROTO_TCP && f->tcp_flags)
@@ -160,8 +148,7 @@ static void put_labels(struct json *j, const struct event *ev, const struct hubb
 	hubble_flow_labels(ev, e, &labels);
 	if (!labels.len || buf_error(&labels))
 		return;
-	json_key(j, "labels");
-	json_open(j, '[');
+	json_put_open(j, "labels", '[');
 	for (label = labels.data; label < labels.data + labels.len; label += strlen(label) + 1)
 		json_str(j, label, strlen(label));
 	json_close(j, ']');
@@ -175,11 +162,9 @@ static void put_workload(struct json *j, const struct event *ev, const struct hu
 
 	if (!hubble_flow_comm(ev, e, &comm, &len))
 		return;
-	json_key(j, "workloads");
-	json_open(j, '[');
+	json_put_open(j, "workloads", '[');
 	json_open(j, '{');
-	json_key(j, "name");
-	json_str(j, comm, len);
+	json_put_str(j, "name", comm, len);
 	put_text(j, "kind", HUBBLE_WORKLOAD);
 	json_close(j, '}');
 	json_close(j, ']');
@@ -189,8 +174,7 @@ static void put_end(struct json *j, const char *key, const struct event *ev, con
 {
 	if (!hubble_flow_end_is_known(e))
 		return;
-	json_key(j, key);
-	json_open(j, '{');
+	json_put_open(j, key, '{');
 	put_number(j, "ID", e->id);
 	put_number(j, "identity", e->identity);
 	put_text(j, "namespace", hubble_flow_pod(ev, e, SONDE_NAME_POD_NAMESPACE));
@@ -204,8 +188,7 @@ static void put_name(struct json *j, const char *key, const struct value *v)
 {
 	if (v->kind != VAL_STR)
 		return;
-	json_key(j, key);
-	json_open(j, '[');
+	json_put_open(j, key, '[');
 	json_str(j, v->str, v->len);
 	json_close(j, ']');
 }
@@ -214,8 +197,7 @@ static void put_name(struct json *j, const char *key, const struct value *v)
 
 static void put_event_type(struct json *j, const struct hubble_flow *f)
 {
-	json_key(j, "event_type");
-	json_open(j, '{');
+	json_put_open(j, "event_type", '{');
 	put_number(j, "type", f->event_type);
 	if (f->knows_sub_type)
 		put_number(j, "sub_type", f->sub_type);
@@ -240,8 +222,7 @@ static void put_interface(struct json *j, const struct event *ev, uint32_t ifind
 
 	if (!ifindex)
 		return;
-	json_key(j, "interface");
-	json_open(j, '{');
+	json_put_open(j, "interface", '{');
 	put_number(j, "index", ifindex);
 	put_text(j, "name", name);
 	json_close(j, '}');
@@ -254,8 +235,7 @@ static void put_summary(struct json *j, const struct hubble_flow *f)
 	hubble_flow_summary(&text, f);
 	if (!text.len)
 		return;
-	json_key(j, "Summary");
-	json_str(j, text.data, text.len);
+	json_put_str(j, "Summary", text.data, text.len);
 }
 
 static void put_flow(struct json *j, struct time_text *time, const struct event *ev, const struct hubble_flow *f,
@@ -278,10 +258,8 @@ static void put_flow(struct json *j, struct time_text *time, const struct event 
 	put_number(j, "policy_match_type", f->policy_match);
 	put_text(j, "trace_observation_point", f->point);
 	put_drop(j, f);
-	if (f->knows_reply) {
-		json_key(j, "is_reply");
-		json_bool(j, f->is_reply);
-	}
+	if (f->knows_reply)
+		json_put_bool(j, "is_reply", f->is_reply);
 	put_text(j, "debug_capture_point", f->capture_point);
 	put_interface(j, ev, f->ifindex);
 	put_number(j, "proxy_port", f->proxy_port);
@@ -298,13 +276,10 @@ static void put_lost(struct json *j, uint64_t lost, int64_t cpu)
 {
 	char text[24];
 
-	json_key(j, "lost_events");
-	json_open(j, '{');
+	json_put_open(j, "lost_events", '{');
 	put_text(j, "source", "PERF_EVENT_RING_BUFFER");
-	json_key(j, "num_events_lost");
-	json_str(j, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, lost));
-	json_key(j, "cpu");
-	json_i64(j, cpu);
+	json_put_str(j, "num_events_lost", text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, lost));
+	json_put_i64(j, "cpu", cpu);
 	json_close(j, '}');
 }
 
@@ -315,8 +290,7 @@ void hubble_put_response(struct buf *out, struct time_text *time, const struct e
 
 	json_open(&j, '{');
 	if (f) {
-		json_key(&j, "flow");
-		json_open(&j, '{');
+		json_put_open(&j, "flow", '{');
 		put_flow(&j, time, ev, f, node);
 		json_close(&j, '}');
 	} else {

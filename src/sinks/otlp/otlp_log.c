@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/event.h"
 #include "event/filter/filter.h"
 #include "sinks/otlp/otlp_kv.h"
@@ -197,25 +196,15 @@ static void add_fields(struct otlp_log *l, const struct event *ev, struct buf *o
 	}
 }
 
-static bool is_own_field(const struct event_desc *d, const char *name)
-{
-	const char *arg;
-	size_t len;
-
-	return event_field_find(d->fields, d->n_fields, name, &arg, &len);
-}
-
 /* The fields of all events that the conventions have a name for. */
 static void add_common(struct otlp_log *l, const struct event *ev, struct buf *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++) {
-		const char *arg;
-		size_t len;
-		const struct field *f = event_field_find(event_common_fields, event_n_common_fields,
-							 attributes[i].field, &arg, &len);
+		const struct field *f = event_field_named(event_common_fields, event_n_common_fields,
+							  attributes[i].field);
 		struct value v = { 0 };
 
-		if (!f || is_own_field(ev->desc, attributes[i].field))
+		if (!f || event_field_named(ev->desc->fields, ev->desc->n_fields, attributes[i].field))
 			continue;
 		if (event_get_common(ev, f, &v) == 0 && v.kind != VAL_NONE)
 			add_value(l, out, attributes[i].key, &v);
@@ -240,7 +229,7 @@ static void put_event_name(struct buf *out, const char *type)
 
 static void put_head(struct buf *out, const struct event *ev, unsigned severity)
 {
-	const uint64_t wall_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	const uint64_t wall_ns = event_wall_ns(ev);
 
 	protobuf_fixed64(out, L_TIME, wall_ns);
 	protobuf_fixed64(out, L_OBSERVED, wall_ns);
@@ -261,10 +250,9 @@ static void put_body(struct otlp_log *l, struct buf *out, const char *text, size
 static int put_line(struct otlp_log *l, const struct event *ev, struct buf *out)
 {
 	const struct line_opts o = { 0 };
-	const char *arg;
-	size_t arg_len, len;
+	size_t len;
 	const struct field *log = strcmp(ev->desc->name, "rpc.log") ? NULL :
-		event_field_find(ev->desc->fields, ev->desc->n_fields, "rpc.log", &arg, &arg_len);
+		event_field_named(ev->desc->fields, ev->desc->n_fields, "rpc.log");
 	struct value v;
 	int r = 0;
 

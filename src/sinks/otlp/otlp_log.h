@@ -7,10 +7,6 @@
 #ifndef SINKS_OTLP_LOG_H
 #define SINKS_OTLP_LOG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/buf.h"
 
 struct err;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/units.h"
+#include "base/macros.h"
 #include "event/event.h"
 #include "metrics/metrics.h"
 #include "sinks/otlp/otlp_metric.h"

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "sinks/otlp/otlp_calls.h"
@@ -109,12 +108,9 @@ static int put_message(struct sink *s)
 /* Drops have stacks as well, but only samples have a value. */
 static bool is_sample(struct otlp_profiles *o, const struct event_desc *d)
 {
-	const char *arg;
-	size_t len;
-
 	if (o->desc != d) {
 		o->desc = d;
-		o->is_sample = event_field_find(d->fields, d->n_fields, "stack.value", &arg, &len);
+		o->is_sample = event_field_named(d->fields, d->n_fields, "stack.value");
 	}
 	return o->is_sample;
 }

@@ -83,14 +83,11 @@ void otlp_span_fini(struct otlp_spans *o)
 
 static void find_rows(struct otlp_spans *o, const struct event_desc *desc)
 {
-	const char *arg;
-	size_t arg_len;
-
 	if (o->desc == desc)
 		return;
 	o->desc = desc;
 	for (unsigned i = 0; i < OTLP_WORD__MAX; i++)
-		o->rows[i] = event_field_find(desc->fields, desc->n_fields, words[i], &arg, &arg_len);
+		o->rows[i] = event_field_named(desc->fields, desc->n_fields, words[i]);
 }
 
 bool otlp_span_is_call(struct otlp_spans *o, const struct event_desc *desc)
@@ -125,11 +122,6 @@ static struct value get_text(const struct call *c, enum otlp_word word)
 	if (!get(c, word, &v) || v.kind != VAL_STR)
 		v.len = 0;
 	return v;
-}
-
-static bool is_text(const struct value *v, const char *s)
-{
-	return v->kind == VAL_STR && v->len == strlen(s) && !memcmp(v->str, s, v->len);
 }
 
 static void add_text(const struct call *c, const char *key, const char *text, size_t len)
@@ -307,7 +299,7 @@ static void add_network(const struct call *c)
 	struct value peer = get_text(c, OTLP_PEER);
 
 	add_server(c);
-	if (is_text(&peer, "unix"))
+	if (value_is(&peer, "unix"))
 		add_str(c, "network.transport", "unix");
 	if (!ip->family)
 		return;
@@ -389,7 +381,7 @@ static bool is_http2(const struct call *c)
 {
 	struct value kind = get_text(c, OTLP_KIND), source = get_text(c, OTLP_SOURCE);
 
-	return !is_text(&kind, "http") || !source.len || is_text(&source, "go");
+	return !value_is(&kind, "http") || !source.len || value_is(&source, "go");
 }
 
 static void add_http(const struct call *c)
@@ -416,7 +408,7 @@ static void add_http(const struct call *c)
 static const struct system *system_of(const struct value *kind)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(systems); i++)
-		if (is_text(kind, systems[i].kind))
+		if (value_is(kind, systems[i].kind))
 			return &systems[i];
 	return NULL;
 }
@@ -462,7 +454,7 @@ static const char *type_of(const struct call *c)
 	struct value operation = get_text(c, OTLP_OPERATION);
 
 	for (size_t i = 0; c->system && c->system->family == FAMILY_MESSAGING && i < ARRAY_SIZE(types); i++)
-		if (is_text(&operation, types[i][0]))
+		if (value_is(&operation, types[i][0]))
 			return types[i][1];
 	return NULL;
 }
@@ -476,7 +468,7 @@ static bool names_group(const struct call *c)
 	struct value operation = get_text(c, OTLP_OPERATION);
 
 	for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-		if (is_text(&operation, operations[i]))
+		if (value_is(&operation, operations[i]))
 			return true;
 	return false;
 }
@@ -636,8 +628,8 @@ static void begin(struct call *c, struct otlp_spans *o, const struct event *ev)
 	*c = (struct call){ .o = o, .ev = ev };
 	get(c, OTLP_SIDE, &side);
 	get(c, OTLP_KIND, &kind);
-	c->server = is_text(&side, "server");
-	c->grpc = is_text(&kind, "grpc");
+	c->server = value_is(&side, "server");
+	c->grpc = value_is(&kind, "grpc");
 	c->system = system_of(&kind);
 	c->status = c->grpc ? get_number(c, OTLP_STATUS, UINT64_MAX) : UINT64_MAX;
 	c->http_status = get_number(c, OTLP_HTTP_STATUS, 0);

@@ -7,7 +7,6 @@
 #define SINKS_OTLP_SPAN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "sinks/outfile.h"
 #include "sinks/pcap/pcap_once.h"
 #include "sinks/sink.h"
@@ -118,7 +117,7 @@ static void add_cooked(const struct sec_packet *p, const uint8_t *data, struct b
 static int write_packet(struct sink *s, const struct event *ev, const struct sec_packet *p, const uint8_t *data)
 {
 	const bool cooked = s->opts->pcap & SINK_PCAP_COOKED, nano = s->opts->pcap & SINK_PCAP_NANO;
-	const uint64_t wall_ns = ev->ts_ns + (uint64_t)ev->clock_offset_ns;
+	const uint64_t wall_ns = event_wall_ns(ev);
 	const uint32_t off = cooked ? link_len(p) : 0, more = cooked ? COOKED_LEN : 0;
 	const uint32_t head[4] = {
 		(uint32_t)(wall_ns / NS_PER_S), (uint32_t)(wall_ns % NS_PER_S / (nano ? 1 : 1000)),

@@ -88,10 +88,10 @@ static int start_section(struct sink *s)
 	if (st->started)
 		return 0;
 	pcapng_block_begin(&st->block, PCAPNG_SHB);
-	pcapng_block_u32(&st->block, PCAPNG_BYTE_ORDER);
-	pcapng_block_u16(&st->block, PCAPNG_MAJOR);
-	pcapng_block_u16(&st->block, 0);
-	pcapng_block_u64(&st->block, UINT64_MAX); /* section length: unknown */
+	buf_put_u32(&st->block, PCAPNG_BYTE_ORDER);
+	buf_put_u16(&st->block, PCAPNG_MAJOR);
+	buf_put_u16(&st->block, 0);
+	buf_put_u64(&st->block, UINT64_MAX); /* section length: unknown */
 	if (host && host->machine[0])
 		opt_escaped(&st->block, &st->text, PCAPNG_SHB_HARDWARE, host->machine);
 	if (host && host->release[0]) {
@@ -137,9 +137,9 @@ static int write_iface(struct sink *s, const struct event *ev, const struct ifac
 	const uint8_t nanoseconds = 9;
 
 	pcapng_block_begin(&st->block, PCAPNG_IDB);
-	pcapng_block_u16(&st->block, (uint16_t)k->link);
-	pcapng_block_u16(&st->block, 0);
-	pcapng_block_u32(&st->block, 0); /* snaplen varies per event: no limit */
+	buf_put_u16(&st->block, (uint16_t)k->link);
+	buf_put_u16(&st->block, 0);
+	buf_put_u32(&st->block, 0); /* snaplen varies per event: no limit */
 	put_iface_name(st, ev, k);
 	put_netns(st, ev, k->netns);
 	pcapng_block_opt(&st->block, PCAPNG_IF_TSRESOL, &nanoseconds, 1);
@@ -196,12 +196,12 @@ static void put_process(struct pcapng *st, const struct event *ev, const struct 
 	uint32_t len;
 
 	pcapng_block_begin(&st->block, PCAPNG_CB);
-	pcapng_block_u32(&st->block, PCAPNG_PEN_WIRESHARK);
-	pcapng_block_u32(&st->block, PCAPNG_WS_PROCESS);
+	buf_put_u32(&st->block, PCAPNG_PEN_WIRESHARK);
+	buf_put_u32(&st->block, PCAPNG_WS_PROCESS);
 	len_at = st->block.len;
-	pcapng_block_u32(&st->block, 0);
+	buf_put_u32(&st->block, 0);
 	from = st->block.len;
-	pcapng_block_u32(&st->block, p->tgid);
+	buf_put_u32(&st->block, p->tgid);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		size_t n;
 		const char *str = event_sec_proc_str(p, sec, texts[i].str, &n);
@@ -298,10 +298,10 @@ static int write_packet(struct sink *s, const struct event *ev, const struct sec
 		return r;
 	st->last_ns = wall_ns(ev, ev->ts_ns);
 	pcapng_block_begin(&st->block, PCAPNG_EPB);
-	pcapng_block_u32(&st->block, iface);
+	buf_put_u32(&st->block, iface);
 	pcapng_block_time(&st->block, st->last_ns);
-	pcapng_block_u32(&st->block, p->cap_len);
-	pcapng_block_u32(&st->block, p->orig_len);
+	buf_put_u32(&st->block, p->cap_len);
+	buf_put_u32(&st->block, p->orig_len);
 	pcapng_block_bytes(&st->block, data, p->cap_len);
 	put_packet_options(st, ev, p->direction, in->lost);
 	r = write_block(s);
@@ -369,7 +369,7 @@ static int write_statistics(struct sink *s, uint32_t id, const struct core_ledge
 	struct pcapng *st = s->state;
 
 	pcapng_block_begin(&st->block, PCAPNG_ISB);
-	pcapng_block_u32(&st->block, id);
+	buf_put_u32(&st->block, id);
 	pcapng_block_time(&st->block, st->last_ns);
 	if (id == 0 && sum->seen) {
 		buf_reset(&st->text);

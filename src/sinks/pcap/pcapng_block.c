@@ -10,29 +10,14 @@
 void pcapng_block_begin(struct buf *b, uint32_t type)
 {
 	buf_reset(b);
-	pcapng_block_u32(b, type);
-	pcapng_block_u32(b, 0); /* length: set by pcapng_block_end() */
-}
-
-void pcapng_block_u16(struct buf *b, uint16_t v)
-{
-	buf_add(b, &v, sizeof(v));
-}
-
-void pcapng_block_u32(struct buf *b, uint32_t v)
-{
-	buf_add(b, &v, sizeof(v));
-}
-
-void pcapng_block_u64(struct buf *b, uint64_t v)
-{
-	buf_add(b, &v, sizeof(v));
+	buf_put_u32(b, type);
+	buf_put_u32(b, 0); /* length: set by pcapng_block_end() */
 }
 
 void pcapng_block_time(struct buf *b, uint64_t ns)
 {
-	pcapng_block_u32(b, (uint32_t)(ns >> 32));
-	pcapng_block_u32(b, (uint32_t)ns);
+	buf_put_u32(b, (uint32_t)(ns >> 32));
+	buf_put_u32(b, (uint32_t)ns);
 }
 
 void pcapng_block_bytes(struct buf *b, const void *data, size_t len)
@@ -50,8 +35,8 @@ void pcapng_block_opt(struct buf *b, uint16_t code, const void *data, size_t len
 		while (len && (bytes[len] & 0xc0) == 0x80)
 			len--;
 	}
-	pcapng_block_u16(b, code);
-	pcapng_block_u16(b, (uint16_t)len);
+	buf_put_u16(b, code);
+	buf_put_u16(b, (uint16_t)len);
 	pcapng_block_bytes(b, data, len);
 }
 
@@ -72,7 +57,7 @@ void pcapng_block_opt_u64(struct buf *b, uint16_t code, uint64_t v)
 
 void pcapng_block_opt_end(struct buf *b)
 {
-	pcapng_block_u32(b, PCAPNG_OPT_END);
+	buf_put_u32(b, PCAPNG_OPT_END);
 }
 
 int pcapng_block_end(struct buf *b)
@@ -81,7 +66,7 @@ int pcapng_block_end(struct buf *b)
 
 	pcapng_block_opt_end(b);
 	len = (uint32_t)b->len + 4;
-	pcapng_block_u32(b, len);
+	buf_put_u32(b, len);
 	if (buf_error(b) == 0)
 		memcpy(b->data + 4, &len, sizeof(len));
 	return buf_error(b);

@@ -13,9 +13,6 @@
 
 /* Clears @b and starts a block. */
 void pcapng_block_begin(struct buf *b, uint32_t type);
-void pcapng_block_u16(struct buf *b, uint16_t v);
-void pcapng_block_u32(struct buf *b, uint32_t v);
-void pcapng_block_u64(struct buf *b, uint64_t v);
 void pcapng_block_time(struct buf *b, uint64_t ns);		      /* u32 high, u32 low */
 void pcapng_block_bytes(struct buf *b, const void *data, size_t len); /* padded to 4 bytes */
 

@@ -57,8 +57,6 @@ struct perfetto {
 
 static const struct type *type_of(struct perfetto *p, const struct event_desc *d)
 {
-	const char *arg;
-	size_t len;
 	bool is_new;
 	struct type *t = map_find(&p->types, &d);
 
@@ -66,7 +64,7 @@ static const struct type *type_of(struct perfetto *p, const struct event_desc *d
 		return t;
 	t = map_add(&p->types, &d, &is_new);
 	for (unsigned w = 0; t && w < WORD__MAX; w++)
-		t->field[w] = event_field_find(d->fields, d->n_fields, words[w], &arg, &len);
+		t->field[w] = event_field_named(d->fields, d->n_fields, words[w]);
 	return t;
 }
 
@@ -117,7 +115,7 @@ static void put_clocks(struct perfetto *p, const struct event *ev)
 	begin_packet(p, ev->ts_ns);
 	put_clock(p, CLOCK_BOOTTIME_ID, ev->ts_ns);
 	if (ev->clock_offset_ns)
-		put_clock(p, CLOCK_REALTIME_ID, ev->ts_ns + (uint64_t)ev->clock_offset_ns);
+		put_clock(p, CLOCK_REALTIME_ID, event_wall_ns(ev));
 	perfetto_intern_uint(&p->body, PRIMARY_CLOCK, CLOCK_BOOTTIME_ID);
 	end_packet(p, PACKET_CLOCK_SNAPSHOT);
 	p->has_clock = true;

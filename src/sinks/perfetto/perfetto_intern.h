@@ -5,7 +5,6 @@
 #ifndef SINKS_PERFETTO_INTERN_H
 #define SINKS_PERFETTO_INTERN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"

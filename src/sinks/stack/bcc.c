@@ -5,7 +5,6 @@
  *
  * Source of the format: tools/profile.py of bcc 0.31 and later.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"

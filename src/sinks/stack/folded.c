@@ -3,8 +3,6 @@
  * Folded stacks, the input of flame graph tools: "thread;outermost;...;innermost WEIGHT", one line per distinct
  * stack, lightest first. The weight is the last field; ';' in names becomes ':'.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

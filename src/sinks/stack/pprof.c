@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "sinks/outfile.h"

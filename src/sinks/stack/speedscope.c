@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/json.h"
@@ -45,16 +43,11 @@ static uint32_t frame_index(struct writer *w, const char *name, const struct sym
 	if (*i)
 		return *i - 1;
 	json_open(&w->frames, '{');
-	json_key(&w->frames, "name");
-	json_str(&w->frames, name, strlen(name));
-	if (f && f->file && *f->file) {
-		json_key(&w->frames, "file");
-		json_str(&w->frames, f->file, strlen(f->file));
-	}
-	if (f && f->line) {
-		json_key(&w->frames, "line");
-		json_u64(&w->frames, f->line);
-	}
+	json_put_text(&w->frames, "name", name);
+	if (f && f->file && *f->file)
+		json_put_text(&w->frames, "file", f->file);
+	if (f && f->line)
+		json_put_u64(&w->frames, "line", f->line);
 	json_close(&w->frames, '}');
 	*i = ++w->n_frames;
 	return *i - 1;
@@ -97,8 +90,7 @@ static void put_name(struct json *j, const struct stack_key *k)
 
 	buf_add(&b, k->comm, strnlen(k->comm, sizeof(k->comm)));
 	buf_printf(&b, k->tid ? " (%u/%u)" : " (%u)", k->tgid, k->tid);
-	json_key(j, "name");
-	json_str(j, b.data ? b.data : "", b.len);
+	json_put_str(j, "name", b.data ? b.data : "", b.len);
 }
 
 /* One process: lines [0, n). Collects weights in a second buffer, since samples and weights are separate arrays. */
@@ -110,29 +102,24 @@ static int put_profile(struct writer *w, const struct stack_line *lines, size_t 
 
 	buf_reset(&w->weights);
 	json_open(j, '{');
-	json_key(j, "type");
-	json_str(j, "sampled", 7);
+	json_put_str(j, "type", "sampled", 7);
 	put_name(j, &lines[0].entry->key);
 	json_key(j, "unit");
 	if (w->p->view.weight == STACK_SAMPLES)
 		json_str(j, "none", 4);
 	else
 		json_str(j, "microseconds", 12);
-	json_key(j, "samples");
-	json_open(j, '[');
+	json_put_open(j, "samples", '[');
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		r = put_sample(w, &lines[i], &weights);
 		sum += lines[i].weight;
 	}
 	json_close(j, ']');
-	json_key(j, "weights");
-	json_open(j, '[');
+	json_put_open(j, "weights", '[');
 	buf_add(&w->body, w->weights.data, w->weights.len);
 	json_close(j, ']');
-	json_key(j, "startValue");
-	json_u64(j, 0);
-	json_key(j, "endValue");
-	json_u64(j, sum);
+	json_put_u64(j, "startValue", 0);
+	json_put_u64(j, "endValue", sum);
 	json_close(j, '}');
 	return r < 0 ? r : buf_error(&w->weights);
 }
@@ -165,20 +152,13 @@ static void put_head(struct writer *w)
 	if (w->p->lost)
 		buf_printf(&name, ", %llu samples lost", (unsigned long long)w->p->lost);
 	json_open(j, '{');
-	json_key(j, "$schema");
-	json_str(j, SCHEMA, strlen(SCHEMA));
-	json_key(j, "exporter");
-	json_str(j, "sonde@" SONDE_VERSION, strlen("sonde@" SONDE_VERSION));
-	json_key(j, "name");
-	json_str(j, name.data ? name.data : "", name.len);
-	if (*losses) {
-		json_key(j, "sonde_ledger");
-		json_str(j, losses, strlen(losses) - 1);
-	}
-	json_key(j, "shared");
-	json_open(j, '{');
-	json_key(j, "frames");
-	json_open(j, '[');
+	json_put_text(j, "$schema", SCHEMA);
+	json_put_text(j, "exporter", "sonde@" SONDE_VERSION);
+	json_put_str(j, "name", name.data ? name.data : "", name.len);
+	if (*losses)
+		json_put_str(j, "sonde_ledger", losses, strlen(losses) - 1);
+	json_put_open(j, "shared", '{');
+	json_put_open(j, "frames", '[');
 }
 
 static int write_all(struct writer *w, struct outfile *out)

@@ -6,9 +6,7 @@
  */
 #include "sinks/stack/svg.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -16,7 +14,6 @@
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "sinks/outfile.h"
 #include "sinks/stack/profile.h"
 #include "sinks/sink.h"

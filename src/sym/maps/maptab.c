@@ -9,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "sym/maps/map_space.h"
 
 #define KEEP_EXITED_NS 3000000000ull	/* how late a sample may arrive and still find its process */
 
-struct links { struct links *prev, *next; };	/* a ring; head.next is the oldest */
-
 struct proc {
-	struct links age;	/* in live by last use, or in exited by time of exit */
+	struct list age;	/* in live by last use, or in exited by time of exit */
 	struct proc *older;	/* of the same pid */
 	struct map_who who;	/* start 0 = unknown: first seen by a mapping */
 	uint64_t seen_ns;	/* earliest fact about it */
@@ -31,7 +29,7 @@ struct proc {
 struct maptab {
 	/* lint-ok(tables): mappings of processes, not who they are */
 	struct map by_tgid;	/* uint32_t -> struct proc *, the newest */
-	struct links live, exited;
+	struct list live, exited;
 	size_t bytes, budget_bytes;
 	uint64_t now_ns;	/* latest time of any fact */
 	uint64_t generation;	/* last one given */
@@ -40,20 +38,7 @@ struct maptab {
 
 static const struct map_space no_space;
 
-static void unlink_age(struct proc *p)
-{
-	p->age.prev->next = p->age.next;
-	p->age.next->prev = p->age.prev;
-}
-
-static void link_youngest(struct links *head, struct proc *p)
-{
-	p->age.next = head;
-	p->age.prev = head->prev;
-	p->age.prev->next = p->age.next->prev = &p->age;
-}
-
-static struct proc *oldest(const struct links *head)
+static struct proc *oldest(const struct list *head)
 {
 	return head->next == head ? NULL : container_of(head->next, struct proc, age);
 }
@@ -167,7 +152,7 @@ static void unchain(struct maptab *t, const struct proc *p)
 static void forget(struct maptab *t, struct proc *p)
 {
 	unchain(t, p);
-	unlink_age(p);
+	list_remove(&p->age);
 	space_put(t, p->now);
 	space_put(t, p->before);
 	t->bytes -= sizeof(*p);
@@ -214,7 +199,7 @@ static struct proc *add_proc(struct maptab *t, struct map_key key, uint64_t ts_n
 	p->now_generation = ++t->generation;
 	p->older = *at;
 	*at = p;
-	link_youngest(&t->live, p);
+	list_add(&t->live, &p->age);
 	t->bytes += sizeof(*p);
 	t->stats.processes++;
 	return p;
@@ -239,8 +224,8 @@ int maptab_fork(struct maptab *t, uint64_t ts_ns, struct map_key child, struct m
 	struct proc *from = find(t, parent, ts_ns), *p;
 
 	if (from && !from->exit_ns) { /* move it to the young end: adding the child must not evict it */
-		unlink_age(from);
-		link_youngest(&t->live, from);
+		list_remove(&from->age);
+		list_add(&t->live, &from->age);
 	}
 	p = find_or_add(t, child, ts_ns);
 	if (!p)
@@ -310,8 +295,8 @@ void maptab_exit(struct maptab *t, uint64_t ts_ns, struct map_key key)
 	if (!p || p->exit_ns)
 		return;
 	p->exit_ns = ts_ns;
-	unlink_age(p);
-	link_youngest(&t->exited, p);
+	list_remove(&p->age);
+	list_add(&t->exited, &p->age);
 	make_room(t, p);
 }
 
@@ -336,8 +321,8 @@ bool maptab_find(struct maptab *t, struct map_key key, uint64_t ts_ns, struct ma
 	if (!p)
 		return false;
 	if (!p->exit_ns && t->live.prev != &p->age) {
-		unlink_age(p);
-		link_youngest(&t->live, p);
+		list_remove(&p->age);
+		list_add(&t->live, &p->age);
 	}
 	if (p->before && ts_ns > p->image_ns + KEEP_EXITED_NS) {
 		space_put(t, p->before);
@@ -365,8 +350,8 @@ struct maptab *maptab_new(size_t budget_bytes)
 	if (!t)
 		return NULL;
 	map_init(&t->by_tgid, sizeof(uint32_t), sizeof(struct proc *));
-	t->live.prev = t->live.next = &t->live;
-	t->exited.prev = t->exited.next = &t->exited;
+	list_init(&t->live);
+	list_init(&t->exited);
 	t->budget_bytes = budget_bytes;
 	return t;
 }

@@ -32,14 +32,14 @@ static void put_host(struct json *j, const struct ui_facts *f)
 		f->host(f->ctx, 0, &h);
 	ui_answer_put_text(j, "host", f->n_hosts > 1 ? "" : h.name);
 	ui_answer_put_text(j, "kernel", f->n_hosts > 1 ? "" : h.release);
-	ui_answer_put_u64(j, "cpus", f->n_hosts > 1 ? 0 : h.cpus);
-	ui_answer_open(j, "hosts", '[');
+	json_put_u64(j, "cpus", f->n_hosts > 1 ? 0 : h.cpus);
+	json_put_open(j, "hosts", '[');
 	for (size_t i = 0; i < f->n_hosts; i++) {
 		f->host(f->ctx, i, &h);
 		json_open(j, '{');
 		ui_answer_put_text(j, "name", h.name);
 		ui_answer_put_text(j, "kernel", h.release);
-		ui_answer_put_u64(j, "cpus", h.cpus);
+		json_put_u64(j, "cpus", h.cpus);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -57,8 +57,8 @@ static void put_span(struct json *j, const struct ui_memory *m)
 		ui_answer_put_text(j, "end", "");
 	}
 	ui_answer_put_time(j, "now", ui_memory_now());
-	ui_answer_put_u64(j, "events", view_kept_n(m->kept));
-	ui_answer_put_u64(j, "gone", view_kept_gone(m->kept));
+	json_put_u64(j, "events", view_kept_n(m->kept));
+	json_put_u64(j, "gone", view_kept_gone(m->kept));
 }
 
 #define CAPTURE "a capture of sysdig: words with an argument, such as evt.arg.fd, select nothing here"
@@ -97,14 +97,14 @@ static void put_probes(struct json *j, const struct ui_memory *m)
 {
 	const struct ui_facts *f = &m->facts;
 
-	ui_answer_open(j, "probes", '[');
+	json_put_open(j, "probes", '[');
 	for (size_t i = 0; i < f->n_probes; i++) {
 		const struct ui_probe *p = &f->probes[i];
 		bool running = is_running(m, p);
 
 		json_open(j, '{');
 		ui_answer_put_text(j, "name", p->name);
-		ui_answer_put_bool(j, "running", running);
+		json_put_bool(j, "running", running);
 		ui_answer_put_text(j, "hint", running ? "" : f->live ? p->hint : "the recording has no events of it");
 		json_close(j, '}');
 	}
@@ -113,7 +113,7 @@ static void put_probes(struct json *j, const struct ui_memory *m)
 
 static void put_ledger(struct json *j, const struct ui_facts *f)
 {
-	ui_answer_open(j, "ledger", '[');
+	json_put_open(j, "ledger", '[');
 	for (size_t i = 0; i < f->n_hosts * SONDE_INSTANCES; i++) {
 		struct sonde_ledger l;
 		struct ui_host h = { 0 };
@@ -128,11 +128,11 @@ static void put_ledger(struct json *j, const struct ui_facts *f)
 		json_open(j, '{');
 		ui_answer_put_text(j, "host", h.name);
 		ui_answer_put_text(j, "probe", name);
-		ui_answer_put_u64(j, "seen", l.seen);
-		ui_answer_put_u64(j, "delivered", l.delivered);
-		ui_answer_put_u64(j, "filtered", l.filtered);
-		ui_answer_put_u64(j, "sampled", l.sampled);
-		ui_answer_put_u64(j, "lost", lost);
+		json_put_u64(j, "seen", l.seen);
+		json_put_u64(j, "delivered", l.delivered);
+		json_put_u64(j, "filtered", l.filtered);
+		json_put_u64(j, "sampled", l.sampled);
+		json_put_u64(j, "lost", lost);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -141,7 +141,7 @@ static void put_ledger(struct json *j, const struct ui_facts *f)
 /* Views that are known longer than their events. */
 static void put_past(struct json *j, const struct ui_memory *m)
 {
-	ui_answer_open(j, "past", '[');
+	json_put_open(j, "past", '[');
 	for (size_t i = 0; i < m->n_pasts; i++) {
 		uint64_t first_ns = view_history_first(m->pasts[i].history);
 
@@ -150,7 +150,7 @@ static void put_past(struct json *j, const struct ui_memory *m)
 		json_open(j, '{');
 		ui_answer_put_text(j, "view", m->pasts[i].view->name);
 		ui_answer_put_time(j, "begin", first_ns + (uint64_t)m->clock_offset_ns);
-		ui_answer_put_u64(j, "bytes", view_history_bytes(m->pasts[i].history));
+		json_put_u64(j, "bytes", view_history_bytes(m->pasts[i].history));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -158,13 +158,13 @@ static void put_past(struct json *j, const struct ui_memory *m)
 
 void ui_about_put_causes(struct json *j, const char *key, const struct ui_memory *m)
 {
-	ui_answer_open(j, key, '[');
+	json_put_open(j, key, '[');
 	for (uint32_t i = 0; i < SONDE_LOST__MAX; i++) {
 		if (!m->lost_by[i])
 			continue;
 		json_open(j, '{');
 		ui_answer_put_text(j, "cause", xlat_name(&lost_cause_xlat, i));
-		ui_answer_put_u64(j, "count", m->lost_by[i]);
+		json_put_u64(j, "count", m->lost_by[i]);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -177,12 +177,12 @@ int ui_about_meta(const void *ctx, _unused_ const struct ui_query *q, struct ui_
 
 	json_open(&j, '{');
 	ui_answer_put_text(&j, "version", SONDE_VERSION);
-	ui_answer_put_u64(&j, "api", 1);
+	json_put_u64(&j, "api", 1);
 	put_host(&j, &m->facts);
 	ui_answer_put_text(&j, "input", m->facts.input);
-	ui_answer_put_bool(&j, "live", m->facts.live);
-	ui_answer_put_bool(&j, "reading", m->reading);
-	ui_answer_put_bool(&j, "content", m->facts.content);
+	json_put_bool(&j, "live", m->facts.live);
+	json_put_bool(&j, "reading", m->reading);
+	json_put_bool(&j, "content", m->facts.content);
 	ui_answer_put_text(&j, "note", ui_memory_is_capture(m) ? CAPTURE : "");
 	put_span(&j, m);
 	put_probes(&j, m);
@@ -214,7 +214,7 @@ static void put_field(struct json *j, const struct field *f)
 	ui_answer_put_text(j, "name", f->name);
 	ui_answer_put_text(j, "type", type_of(f));
 	ui_answer_put_text(j, "help", f->doc ? f->doc : "");
-	ui_answer_open(j, "events", '[');
+	json_put_open(j, "events", '[');
 }
 
 static const struct field *find_in(const struct field *fields, size_t n, const char *name)
@@ -258,7 +258,7 @@ int ui_about_fields(const void *ctx, _unused_ const struct ui_query *q, struct u
 	size_t pos = 0;
 
 	json_open(&j, '{');
-	ui_answer_open(&j, "fields", '[');
+	json_put_open(&j, "fields", '[');
 	for (size_t i = 0; i < event_n_common_fields; i++) {
 		if (event_common_fields[i].flags & FIELD_ALIAS)
 			continue;
@@ -288,12 +288,12 @@ int ui_about_check(const void *ctx, const struct ui_query *q, struct ui_answer *
 	if (r == -ENOMEM)
 		return r;
 	json_open(&j, '{');
-	ui_answer_put_bool(&j, "ok", r >= 0);
+	json_put_bool(&j, "ok", r >= 0);
 	if (r < 0) {
 		json_key(&j, "error");
 		ui_answer_put_string(&j, why.msg, strcspn(why.msg, "\n"));
 		if (ui_answer_offset(q->q, why.msg) != SIZE_MAX)
-			ui_answer_put_u64(&j, "offset", ui_answer_offset(q->q, why.msg));
+			json_put_u64(&j, "offset", ui_answer_offset(q->q, why.msg));
 	} else {
 		filter_text(f, &text);
 		ui_answer_put_text(&j, "text", buf_str(&text));
@@ -319,7 +319,7 @@ _Static_assert(ARRAY_SIZE(ops) == VIEW_OP__MAX, "a name per operation");
 
 static void put_drill(struct json *j, const char *names)
 {
-	ui_answer_open(j, "drill", '[');
+	json_put_open(j, "drill", '[');
 	while (*names) {
 		size_t len = strcspn(names, " ");
 
@@ -344,15 +344,15 @@ static void put_view(struct json *j, const struct view *v)
 	ui_answer_put_text(j, "title", v->title);
 	ui_answer_put_text(j, "sort", v->sort);
 	put_drill(j, v->drill);
-	ui_answer_open(j, "keys", '[');
+	json_put_open(j, "keys", '[');
 	for (size_t i = 0; i < view_n_keys(v); i++)
 		put_key(j, v->keys[i].head, v->keys[i].field);
 	json_close(j, ']');
-	ui_answer_open(j, "notes", '[');
+	json_put_open(j, "notes", '[');
 	for (size_t i = 0; i < view_n_notes(v); i++)
 		put_key(j, v->notes[i].head, v->notes[i].field);
 	json_close(j, ']');
-	ui_answer_open(j, "cols", '[');
+	json_put_open(j, "cols", '[');
 	for (size_t i = 0; i < view_n_cols(v); i++) {
 		json_open(j, '{');
 		ui_answer_put_text(j, "head", v->cols[i].head);
@@ -360,7 +360,7 @@ static void put_view(struct json *j, const struct view *v)
 		ui_answer_put_text(j, "type", v->cols[i].type);
 		ui_answer_put_text(j, "unit", units[v->cols[i].unit]);
 		ui_answer_put_text(j, "op", ops[v->cols[i].op]);
-		ui_answer_put_u64(j, "priority", v->cols[i].priority);
+		json_put_u64(j, "priority", v->cols[i].priority);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -373,7 +373,7 @@ int ui_about_views(const void *ctx, _unused_ const struct ui_query *q, struct ui
 	struct json j = { .out = &a->body };
 
 	json_open(&j, '{');
-	ui_answer_open(&j, "views", '[');
+	json_put_open(&j, "views", '[');
 	for (size_t i = 0; i < view_n; i++)
 		if (ui_view_counts_find(ctx, views[i].name))
 			put_view(&j, ui_view_counts_find(ctx, views[i].name));

@@ -2,7 +2,7 @@
 /*
  * All events of the range are counted; places of the rows to show are kept in a ring meanwhile.
  */
-#include "ui/answers/ui_events.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -128,21 +128,19 @@ static void row_at(struct list *l, size_t i, struct event *ret)
 static void put_row(struct json *j, const struct event *ev, struct buf *text)
 {
 	json_open(j, '{');
-	ui_answer_put_u64(j, "seq", ev->seq);
-	ui_answer_put_time(j, "ts", view_kept_time(ev));
+	json_put_u64(j, "seq", ev->seq);
+	ui_answer_put_time(j, "ts", event_wall_ns(ev));
 	ui_answer_put_text(j, "type", ev->desc->name);
 	ui_answer_put_text(j, "host", event_names_host(ev->names));
-	ui_answer_put_u64(j, "pid", ev->tgid);
-	ui_answer_put_u64(j, "tid", ev->tid);
-	ui_answer_put_u64(j, "cpu", ev->cpu);
+	json_put_u64(j, "pid", ev->tgid);
+	json_put_u64(j, "tid", ev->tid);
+	json_put_u64(j, "cpu", ev->cpu);
 	buf_reset(text);
 	put_process(ev, text);
-	json_key(j, "process");
-	json_str(j, text->data, text->len);
+	json_put_str(j, "process", text->data, text->len);
 	buf_reset(text);
 	put_line(ev, text);
-	json_key(j, "text");
-	json_str(j, text->data, text->len);
+	json_put_str(j, "text", text->data, text->len);
 	json_close(j, '}');
 }
 
@@ -154,8 +152,8 @@ static int put_json(struct list *l, struct buf *out)
 
 	json_open(&j, '{');
 	ui_scan_head(&l->scan, &j);
-	ui_answer_put_u64(&j, "n", l->n);
-	ui_answer_open(&j, "events", '[');
+	json_put_u64(&j, "n", l->n);
+	json_put_open(&j, "events", '[');
 	for (size_t i = 0; i < MIN(l->len, l->limit); i++) {
 		row_at(l, i, &ev);
 		put_row(&j, &ev, &text);
@@ -184,7 +182,7 @@ static int put_columns(struct list *l, struct buf *out)
 		r = put_line(&ev, &text);
 		if (r >= 0)
 			r = ui_columns_add(&c, &(struct ui_columns_row){
-				.ns = view_kept_time(&ev), .seq = ev.seq, .type = ev.desc->name,
+				.ns = event_wall_ns(&ev), .seq = ev.seq, .type = ev.desc->name,
 				.type_len = strlen(ev.desc->name), .process = name.data, .process_len = name.len,
 				.text = text.data, .text_len = text.len, .pid = ev.tgid, .tid = ev.tid,
 				.cpu = ev.cpu, .host = host.data, .host_len = host.len });
@@ -253,11 +251,11 @@ static int put_stack(struct json *j, const struct ui_memory *m, const struct eve
 	if (r >= 0)
 		r = stack_names_all(names, stack_set_at(set, at), &view, &frames);
 	if (r >= 0) {
-		ui_answer_open(j, "stack", '[');
+		json_put_open(j, "stack", '[');
 		for (size_t i = 0; i < frames.len; i++) {
 			json_open(j, '{');
 			ui_answer_put_text(j, "name", frames.items[i].name);
-			ui_answer_put_u64(j, "part", frames.items[i].part + 1);
+			json_put_u64(j, "part", frames.items[i].part + 1);
 			json_close(j, '}');
 		}
 		json_close(j, ']');
@@ -315,7 +313,7 @@ static void put_links(struct json *j, const struct ui_memory *m, const struct ev
 	_cleanup_(buf_fini) struct buf who = { 0 };
 	char q[64], label[20];
 
-	ui_answer_open(j, "links", '[');
+	json_put_open(j, "links", '[');
 	if (ev->tgid) {
 		event_who(ev, ev->tgid, &who);
 		snprintf(q, sizeof(q), "proc.pid=%u", ev->tgid);
@@ -347,11 +345,10 @@ static int put_event(struct ui_answer *a, const struct ui_memory *m, const struc
 		return -ENOMEM;
 	a->body.len--;	/* its newline */
 	j.comma = true;
-	ui_answer_put_time(&j, "ts", view_kept_time(ev));
+	ui_answer_put_time(&j, "ts", event_wall_ns(ev));
 	ui_answer_put_text(&j, "host", event_names_host(ev->names));
 	put_line(ev, &text);
-	json_key(&j, "text");
-	json_str(&j, text.data, text.len);
+	json_put_str(&j, "text", text.data, text.len);
 	r = put_stack(&j, m, ev);
 	put_bytes(&j, ev);
 	put_links(&j, m, ev);

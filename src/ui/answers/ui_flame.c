@@ -3,7 +3,7 @@
  * Stacks are counted exactly (src/stack), named in one batch, then joined to a tree. A group by operation is a set of
  * stacks of its own; processes and containers are known from the counted stacks.
  */
-#include "ui/answers/ui_flame.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -272,7 +272,7 @@ static int answer(struct flame *f, const void *ctx, struct ui_answer *a, struct 
 	json_open(&j, '{');
 	ui_scan_head(&f->scan, &j);
 	ui_answer_put_text(&j, "unit", stack_weight_units[f->weight]);
-	ui_answer_put_u64(&j, "samples", f->samples);
+	json_put_u64(&j, "samples", f->samples);
 	r = ui_tree_write(&f->tree, q->px, q->against.on, &j);
 	json_close(&j, '}');
 	return r;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
 
@@ -122,12 +121,12 @@ struct ui_folder *ui_folder_new(const char *path)
 void ui_folder_write(const struct ui_folder *f, struct json *j)
 {
 	ui_answer_put_text(j, "folder", f ? f->path : "");
-	ui_answer_open(j, "files", '[');
+	json_put_open(j, "files", '[');
 	for (size_t i = 0; f && i < f->files.len; i++) {
 		json_open(j, '{');
 		ui_answer_put_text(j, "name", f->files.items[i].name);
 		ui_answer_put_text(j, "kind", f->files.items[i].kind);
-		ui_answer_put_u64(j, "bytes", f->files.items[i].bytes);
+		json_put_u64(j, "bytes", f->files.items[i].bytes);
 		ui_answer_put_time(j, "modified", f->files.items[i].modified_ns);
 		json_close(j, '}');
 	}

@@ -2,7 +2,7 @@
 /*
  * Counted in steps of a sixteenth of an octave, then joined to as many rows as were asked.
  */
-#include "ui/answers/ui_heat.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static uint64_t least_of(unsigned step)
 
 static void take(struct heat *h, const struct event *ev)
 {
-	unsigned step, at = (unsigned)((view_kept_time(ev) - h->scan.from_ns) / h->step_ns);
+	unsigned step, at = (unsigned)((event_wall_ns(ev) - h->scan.from_ns) / h->step_ns);
 	uint64_t v;
 
 	if (h->fields.desc != ev->desc)
@@ -68,11 +68,11 @@ static void put_counts(struct json *j, const struct heat *h, unsigned height)
 {
 	unsigned per = h->total ? (h->last - h->first) / height + 1 : 1;
 
-	ui_answer_open(j, "rows", '[');
+	json_put_open(j, "rows", '[');
 	for (unsigned s = h->first; h->total && s <= h->last; s += per)
 		json_u64(j, least_of(s));
 	json_close(j, ']');
-	ui_answer_open(j, "counts", '[');
+	json_put_open(j, "counts", '[');
 	for (unsigned s = h->first; h->total && s <= h->last; s += per) {
 		json_open(j, '[');
 		for (unsigned at = 0; at < h->width; at++) {
@@ -96,18 +96,18 @@ static void put_all(const struct heat *h, const struct ui_query *q, struct buf *
 	ui_scan_head(&h->scan, &j);
 	ui_answer_put_text(&j, "field", h->view.cols[0].field);
 	ui_answer_put_text(&j, "unit", "ns");
-	ui_answer_put_u64(&j, "step_ns", h->step_ns);
-	ui_answer_open(&j, "times", '[');
+	json_put_u64(&j, "step_ns", h->step_ns);
+	json_put_open(&j, "times", '[');
 	for (unsigned i = 0; i < h->width; i++)
 		ui_answer_put_time(&j, NULL, h->scan.from_ns + i * h->step_ns);
 	json_close(&j, ']');
 	put_counts(&j, h, q->height);
-	ui_answer_open(&j, "losses", '[');
+	json_put_open(&j, "losses", '[');
 	for (unsigned i = 0; i < h->width; i++)
 		json_u64(&j, ui_memory_lost(h->scan.m, h->scan.from_ns + i * h->step_ns,
 					    MIN(h->scan.from_ns + (i + 1) * h->step_ns, h->scan.to_ns)));
 	json_close(&j, ']');
-	ui_answer_put_u64(&j, "total", h->total);
+	json_put_u64(&j, "total", h->total);
 	if (!ui_memory_is_capture(h->scan.m))
 		buf_printf(&text, "evt.type=%s and ", h->view.cols[0].type);
 	buf_printf(&text, "%s exists", h->view.cols[0].field);

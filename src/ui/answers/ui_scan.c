@@ -9,7 +9,6 @@
 #include "event/filter/filter.h"
 #include "stack/functions.h"
 #include "ui/ui_answer.h"
-#include "ui/ui_memory.h"
 
 /* Time of the first kept event; the end without one. */
 static uint64_t first_of(const struct ui_memory *m)
@@ -129,10 +128,10 @@ void ui_scan_head(const struct ui_scan *s, struct json *j)
 	ui_answer_put_time(j, "from", s->from_ns);
 	ui_answer_put_time(j, "to", s->to_ns);
 	ui_answer_put_time(j, "first", first_of(s->m));
-	ui_answer_put_u64(j, "lost", ui_memory_lost(s->m, s->from_ns, s->to_ns));
+	json_put_u64(j, "lost", ui_memory_lost(s->m, s->from_ns, s->to_ns));
 	if (!s->m->reading)
 		return;
-	ui_answer_put_bool(j, "reading", true);
+	json_put_bool(j, "reading", true);
 	if (s->m->read_permille >= 0) {
 		json_key(j, "read");
 		json_element(j);

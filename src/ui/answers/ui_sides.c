@@ -4,7 +4,7 @@
  * durations are compared, so clocks need not agree. If a connection's addresses come again, the n-th call of one side
  * is the n-th of the other, provided that both sides have the same number of calls.
  */
-#include "ui/answers/ui_sides.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -55,9 +55,7 @@ static const char *const side_names[] = { [SIDE_CLIENT] = "client", [SIDE_SERVER
 /* False if the event does not have it. */
 static bool get(const struct event *ev, const char *name, struct value *ret)
 {
-	const char *arg;
-	size_t len;
-	const struct field *f = event_field_find(ev->desc->fields, ev->desc->n_fields, name, &arg, &len);
+	const struct field *f = event_field_named(ev->desc->fields, ev->desc->n_fields, name);
 
 	return f && event_get(ev, f, ret) == 0;
 }
@@ -142,7 +140,7 @@ static int list_calls(struct work *w, bool by_span)
 		if (vec_grow(&w->calls[key.side]) < 0)
 			return -ENOMEM;
 		w->calls[key.side].items[w->calls[key.side].len++] =
-			(struct found){ .ns = view_kept_time(&ev), .seq = ev.seq };
+			(struct found){ .ns = event_wall_ns(&ev), .seq = ev.seq };
 	}
 	return 0;
 }
@@ -213,16 +211,16 @@ static void put_side(struct json *j, const struct event *ev, enum side side)
 	json_open(j, '{');
 	ui_answer_put_text(j, "side", side_names[side]);
 	ui_answer_put_text(j, "host", event_names_host(ev->names));
-	ui_answer_put_u64(j, "pid", ev->tgid);
+	json_put_u64(j, "pid", ev->tgid);
 	put_process(j, ev);
 	put_value(j, "call", ev, "rpc.id");
 	put_value(j, "method", ev, "rpc.name");
 	put_value(j, "status", ev, "rpc.status");
-	ui_answer_put_bool(j, "error", number(ev, "rpc.error"));
+	json_put_bool(j, "error", number(ev, "rpc.error"));
 	if (number(ev, "rpc.latency"))
-		ui_answer_put_u64(j, "latency", number(ev, "rpc.latency"));
-	ui_answer_put_time(j, "ts", view_kept_time(ev));
-	ui_answer_put_u64(j, "event", ev->seq);
+		json_put_u64(j, "latency", number(ev, "rpc.latency"));
+	ui_answer_put_time(j, "ts", event_wall_ns(ev));
+	json_put_u64(j, "event", ev->seq);
 	json_close(j, '}');
 }
 
@@ -254,7 +252,7 @@ static int put_all(struct work *w, bool by_span, struct buf *out)
 
 	choose(w, seqs);
 	json_open(&j, '{');
-	ui_answer_open(&j, "sides", '[');
+	json_put_open(&j, "sides", '[');
 	for (enum side i = 0; i < SIDE__MAX; i++) {
 		if (!event_at(w, seqs[i], &ev))
 			continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "ui/answers/ui_trace.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "event/filter/filter.h"
 #include "trace/trace.h"
 #include "trace/trace_explain.h"
@@ -41,7 +40,7 @@ struct work {
 static bool want(void *ctx, const struct event *ev, const struct trace_fact *call)
 {
 	const struct work *w = ctx;
-	const uint64_t at_ns = view_kept_time(ev);
+	const uint64_t at_ns = event_wall_ns(ev);
 
 	if (w->id)
 		return call->of_call.id == w->id;
@@ -159,7 +158,7 @@ static void put_lines(struct json *j, const struct buf *lines)
 {
 	const char *p = lines->data, *end = p + lines->len;
 
-	ui_answer_open(j, "operations", '[');
+	json_put_open(j, "operations", '[');
 	while (p < end) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 

@@ -3,7 +3,7 @@
  * A wait has a length and ends at its event; in its last part the thread was ready to run. A sample is a moment,
  * shown for the length of its period. Everything else is not known.
  */
-#include "ui/answers/ui_tracks.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_memory.h"
@@ -124,7 +123,7 @@ static int add(struct tracks *t, struct thread *th, uint64_t from_ns, uint64_t t
 
 static int take(struct tracks *t, const struct event *ev)
 {
-	const uint64_t end_ns = view_kept_time(ev);
+	const uint64_t end_ns = event_wall_ns(ev);
 	uint64_t value, wait = 0;
 	struct thread *th;
 	int r;
@@ -218,7 +217,7 @@ static void put_losses(struct json *j, const struct tracks *t, uint64_t pixel_ns
 {
 	uint64_t at_ns = 0, n = 0;
 
-	ui_answer_open(j, "losses", '[');
+	json_put_open(j, "losses", '[');
 	for (size_t i = 0; i < t->scan.m->losses.len; i++) {
 		const struct ui_loss *l = &t->scan.m->losses.items[i];
 		uint64_t offset_ns = l->ns - t->scan.from_ns;
@@ -244,25 +243,25 @@ static void put_all(struct tracks *t, uint32_t px, struct buf *out)
 
 	json_open(&j, '{');
 	ui_scan_head(&t->scan, &j);
-	ui_answer_put_u64(&j, "pid", t->pid);
-	ui_answer_put_u64(&j, "n_threads", t->threads.len);
+	json_put_u64(&j, "pid", t->pid);
+	json_put_u64(&j, "n_threads", t->threads.len);
 	if (t->cut)
-		ui_answer_put_bool(&j, "cut", true);
-	ui_answer_open(&j, "threads", '[');
+		json_put_bool(&j, "cut", true);
+	json_put_open(&j, "threads", '[');
 	for (size_t i = 0; i < MIN(t->threads.len, (size_t)THREADS_MAX); i++) {
 		struct thread *th = &t->threads.items[i];
 
 		json_open(&j, '{');
-		ui_answer_put_u64(&j, "tid", th->tid);
+		json_put_u64(&j, "tid", th->tid);
 		ui_answer_put_text(&j, "name", th->name);
-		ui_answer_open(&j, "slices", '[');
+		json_put_open(&j, "slices", '[');
 		put_slices(&j, t, th, pixel_ns);
 		json_close(&j, ']');
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
 	put_losses(&j, t, pixel_ns);
-	ui_answer_open(&j, "states", '[');
+	json_put_open(&j, "states", '[');
 	for (uint32_t i = 0; i < t->n_states; i++)
 		ui_answer_put_string(&j, t->states[i], strlen(t->states[i]));
 	json_close(&j, ']');

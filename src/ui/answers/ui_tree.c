@@ -211,14 +211,14 @@ static int put_functions(struct ui_tree *t, struct json *j)
 			order[n++] = i;
 	if (n)
 		qsort_r(order, n, sizeof(*order), by_self, t);
-	ui_answer_open(j, "functions", '[');
+	json_put_open(j, "functions", '[');
 	for (size_t i = 0; i < MIN(n, (size_t)FUNCTIONS_MAX); i++) {
 		const struct ui_tree_name *f = &t->names.items[order[i]];
 
 		json_open(j, '{');
 		ui_answer_put_text(j, "name", f->text);
-		ui_answer_put_u64(j, "self", f->self);
-		ui_answer_put_u64(j, "total", f->total);
+		json_put_u64(j, "self", f->self);
+		json_put_u64(j, "total", f->total);
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -232,18 +232,18 @@ int ui_tree_write(struct ui_tree *t, uint32_t px, bool both, struct json *j)
 
 	if (r < 0)
 		return r;
-	ui_answer_put_u64(j, "total", t->nodes.items[0].total[UI_TREE_NOW]);
+	json_put_u64(j, "total", t->nodes.items[0].total[UI_TREE_NOW]);
 	if (both)
-		ui_answer_put_u64(j, "total_old", t->nodes.items[0].total[UI_TREE_OLD]);
-	ui_answer_open(j, "trimmed", '{');
-	ui_answer_put_u64(j, "frames", p.left_out);
-	ui_answer_put_u64(j, "value", p.left_out_weight);
+		json_put_u64(j, "total_old", t->nodes.items[0].total[UI_TREE_OLD]);
+	json_put_open(j, "trimmed", '{');
+	json_put_u64(j, "frames", p.left_out);
+	json_put_u64(j, "value", p.left_out_weight);
 	json_close(j, '}');
-	ui_answer_open(j, "names", '[');
+	json_put_open(j, "names", '[');
 	for (size_t i = 0; i < t->names.len; i++)
 		ui_answer_put_string(j, t->names.items[i].text, strlen(t->names.items[i].text));
 	json_close(j, ']');
-	ui_answer_open(j, "frames", '[');
+	json_put_open(j, "frames", '[');
 	for (size_t i = 0; i < p.len; i++)
 		put_frame(j, &t->nodes.items[p.nodes[i]], both);
 	json_close(j, ']');

@@ -3,7 +3,7 @@
  * Two folds over one scan: groups, and without keys for the course. A view of totals that flows report (GROWTH) needs
  * their earlier reports too: they are an interval of their own, which is not shown.
  */
-#include "ui/answers/ui_view.h"
+#include "ui/answers/ui_answers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_memory.h"
 #include "ui/ui_query.h"
@@ -141,7 +140,7 @@ static int end_point(struct course *c)
 /* Ends the points before the event's. A late event counts in the current one. */
 static int course_take(struct course *c, const struct event *ev)
 {
-	size_t at = (size_t)((view_kept_time(ev) - c->from_ns) / c->step_ns);
+	size_t at = (size_t)((event_wall_ns(ev) - c->from_ns) / c->step_ns);
 	int r = 0;
 
 	if (at > c->at) {
@@ -186,11 +185,6 @@ static int count(struct work *w, bool courses)
 
 /* ---- writing ---- */
 
-static bool is_time(enum view_op op)
-{
-	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
-}
-
 /* Ends of flows have no filter word of their own, and escaped names are not found. */
 static bool is_exact(const struct view_rows *t, const struct view_row *r)
 {
@@ -206,7 +200,7 @@ static bool is_exact(const struct view_rows *t, const struct view_row *r)
 
 static void put_notes(struct json *j, const struct view_rows *t, const struct view_row *r)
 {
-	ui_answer_open(j, "notes", '[');
+	json_put_open(j, "notes", '[');
 	for (size_t i = 0; i < view_n_notes(t->view); i++) {
 		const char *note = view_rows_note(t, r, i);
 
@@ -224,28 +218,27 @@ static void put_row(struct json *j, const struct view_rows *t, const struct view
 	char id[17];
 
 	json_open(j, '{');
-	json_key(j, "id");
-	json_str(j, id, (size_t)snprintf(id, sizeof(id), "%016" PRIx64, r->id));
-	ui_answer_open(j, "keys", '[');
+	json_put_str(j, "id", id, (size_t)snprintf(id, sizeof(id), "%016" PRIx64, r->id));
+	json_put_open(j, "keys", '[');
 	for (size_t i = 0; i < view_n_keys(t->view); i++) {
 		const char *cell = view_rows_cell(t, r, i);
 
 		ui_answer_put_string(j, cell, strlen(cell));
 	}
 	json_close(j, ']');
-	ui_answer_open(j, "values", '[');
+	json_put_open(j, "values", '[');
 	for (size_t i = 0; i < view_n_cols(t->view); i++)
 		json_u64(j, r->values[i]);
 	json_close(j, ']');
 	put_notes(j, t, r);
-	ui_answer_put_u64(j, "events", r->events);
-	ui_answer_put_bool(j, "other", r->other);
+	json_put_u64(j, "events", r->events);
+	json_put_bool(j, "other", r->other);
 	json_key(j, "filter");
 	if (r->other || view_clause_of_row(t, r, &clause) < 0) {
 		json_value(j, &(struct value){ .kind = VAL_NONE });
 	} else {
 		json_str(j, clause.data, clause.len);
-		ui_answer_put_bool(j, "exact", is_exact(t, r));
+		json_put_bool(j, "exact", is_exact(t, r));
 	}
 	json_close(j, '}');
 }
@@ -259,12 +252,12 @@ static void put_rest(struct json *j, const struct work *w, size_t shown)
 	for (size_t i = shown; i < w->rows.len; i++)
 		for (size_t k = 0; k < view_n_cols(w->view); k++)
 			sums[k] += w->rows.items[i].values[k];
-	ui_answer_open(j, "rest", '{');
-	ui_answer_put_u64(j, "rows", w->rows.len - shown);
-	ui_answer_put_u64(j, "events", events);
-	ui_answer_open(j, "values", '[');
+	json_put_open(j, "rest", '{');
+	json_put_u64(j, "rows", w->rows.len - shown);
+	json_put_u64(j, "events", events);
+	json_put_open(j, "values", '[');
 	for (size_t k = 0; k < view_n_cols(w->view); k++)
-		if (is_time(w->view->cols[k].op))
+		if (view_op_is_time(w->view->cols[k].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
 		else
 			json_u64(j, sums[k]);
@@ -274,9 +267,9 @@ static void put_rest(struct json *j, const struct work *w, size_t shown)
 
 static void put_column(struct json *j, const struct course *c, size_t col)
 {
-	ui_answer_open(j, c->view.cols[col].name, '[');
+	json_put_open(j, c->view.cols[col].name, '[');
 	for (size_t i = 0; i < c->n; i++)
-		if (!c->points[i].known && is_time(c->view.cols[col].op))
+		if (!c->points[i].known && view_op_is_time(c->view.cols[col].op))
 			json_value(j, &(struct value){ .kind = VAL_NONE });
 		else
 			json_u64(j, c->points[i].values[col]);
@@ -287,18 +280,18 @@ static void put_course(struct json *j, const struct work *w)
 {
 	const struct course *c = &w->course;
 
-	ui_answer_open(j, "series", '{');
-	ui_answer_put_u64(j, "step_ns", c->step_ns);
-	ui_answer_open(j, "times", '[');
+	json_put_open(j, "series", '{');
+	json_put_u64(j, "step_ns", c->step_ns);
+	json_put_open(j, "times", '[');
 	for (size_t i = 0; i < c->n; i++)
 		ui_answer_put_time(j, NULL, c->from_ns + i * c->step_ns);
 	json_close(j, ']');
-	ui_answer_open(j, "lost", '[');
+	json_put_open(j, "lost", '[');
 	for (size_t i = 0; i < c->n; i++)
 		json_u64(j, ui_memory_lost(w->scan.m, c->from_ns + i * c->step_ns,
 					   MIN(c->from_ns + (i + 1) * c->step_ns, w->scan.to_ns)));
 	json_close(j, ']');
-	ui_answer_open(j, "columns", '{');
+	json_put_open(j, "columns", '{');
 	for (size_t i = 0; i < view_n_cols(&c->view); i++)
 		if (c->shown[i])
 			put_column(j, c, i);
@@ -372,11 +365,11 @@ static void put_all(struct work *w, const struct ui_query *q, struct buf *out)
 	json_open(&j, '{');
 	ui_scan_head(&w->scan, &j);
 	ui_answer_put_text(&j, "view", w->view->name);
-	ui_answer_put_u64(&j, "events", w->events);
-	ui_answer_put_u64(&j, "groups", w->rows.len);
+	json_put_u64(&j, "events", w->events);
+	json_put_u64(&j, "groups", w->rows.len);
 	if (w->past)
-		ui_answer_put_bool(&j, "past", true);
-	ui_answer_open(&j, "rows", '[');
+		json_put_bool(&j, "past", true);
+	json_put_open(&j, "rows", '[');
 	for (size_t i = 0; i < shown; i++)
 		put_row(&j, &w->rows, &w->rows.items[i]);
 	json_close(&j, ']');

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "ui/answers/ui_view_counts.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "ui/ui_memory.h"

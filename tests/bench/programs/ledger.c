@@ -30,7 +30,6 @@
 #define SLICE 256		/* events per test-run, at most */
 #define WAYS 16			/* of load_mixed */
 #define WAYS_IN_RING 14		/* those that end in a ring: 13 delivered, 1 given back */
-#define NS_PER_S 1000000000ull
 #define SKIPPED 77
 
 struct producer {

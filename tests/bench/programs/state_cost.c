@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/map.h"
-#include "base/units.h"
 #include "state/state.h"
 #include "state/state_socket.h"
 #include "state/state_task.h"

@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "sonde/rec.h"
 #include "store/store_dir.h"
 #include "store/store_reader.h"

@@ -9,7 +9,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "loop/loop.h"

@@ -14,7 +14,6 @@
 
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "http/http_listen.h"
 #include "hubble/hubble_observer.h"
 #include "loop/loop.h"

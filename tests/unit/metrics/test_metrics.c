@@ -14,7 +14,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "call/call_event.h"
 #include "event/decode.h"
 #include "event/event.h"

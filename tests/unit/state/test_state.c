@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/macros.h"
-#include "base/units.h"
 #include "state/state.h"
 #include "state/state_file.h"
 #include "state/state_image.h"

@@ -24,7 +24,6 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
-#include "base/units.h"
 #include "tests/unit/scratch_dir.h"
 #include "sonde/ident_wire.h"
 #include "sonde/store.h"
