@@ -40,6 +40,10 @@ struct call_conn {
 	uint32_t excluded;	/* protocols that contradicted themselves; bits of their place in the table */
 	uint8_t role, turns, contradictions, last_dir, request_dir;
 	bool ignored;
+	bool wide;		/* heads of turns do not suffice */
+	/* Of protocols where order says which response belongs to which request. */
+	bool several;		/* a hole may hide the ends of several calls */
+	bool slides;		/* a turn of requests came while one waited for its response */
 };
 
 struct call_conn *call_conn_new(struct call_pool *pool, enum call_role role, bool midstream, void *user)
@@ -80,7 +84,8 @@ static void leave_protocol(struct call_conn *c)
 	free(c->state);
 	c->state = NULL;
 	c->queue.protocol = NULL;
-	c->queue.confirmed = false;
+	c->queue.confirmed = c->queue.unpaired = false;
+	c->several = c->slides = false;
 }
 
 void call_conn_free(struct call_conn *c)
@@ -248,8 +253,8 @@ static void lose(struct call_conn *c, struct half *h)
 {
 	c->queue.pool->missed[CALL_MISS_LOST]++;
 	c->queue.refused = false;
-	if (c->queue.protocol->unanswered)	/* heads of turns do not suffice */
-		c->queue.most = MAX(c->queue.most, 2u);
+	c->wide |= c->queue.protocol->unanswered;
+	c->several |= c->queue.most > 1 && (h == &c->halves[c->request_dir] || c->queue.n > 1);
 	drop_waiting(c, h);
 	h->skip = 0;
 	h->lost = h->gap = true;
@@ -267,6 +272,7 @@ static void contradict(struct call_conn *c)
 	}
 	call_queue_flush(&c->queue, CALL_END_LOST);
 	c->queue.skipped = true;
+	c->several |= c->queue.most > 1;
 	for (unsigned i = 0; !confirmed && call_protocols[i]; i++)
 		c->excluded |= call_protocols[i] == c->queue.protocol ? 1u << i : 0;
 	if (!confirmed)
@@ -397,6 +403,79 @@ static void feed_parser(struct call_conn *c, enum call_dir dir, const struct cal
 	free(v.owned);
 }
 
+/* Does order alone tell which response belongs to which request? */
+static bool has_order(const struct call_conn *c)
+{
+	return c->queue.protocol && c->queue.protocol->ordered;
+}
+
+/*
+ * At the start of a turn of requests: was each one before it answered, of those in holes, too? One at a time is. Of
+ * several that is unknown: the directions may be at different calls for good.
+ */
+static bool is_in_step(const struct call_conn *c)
+{
+	return !has_order(c) || (!c->slides && !c->several);
+}
+
+/* Responses without requests in the turn that ended: of several requests at once. @explained: a hole has theirs. */
+static void take_strays(struct call_conn *c, bool explained)
+{
+	c->several |= c->queue.strays > 1 || (c->queue.strays && c->queue.midstream && c->queue.count && !explained);
+	c->queue.strays = 0;
+}
+
+/* A turn of requests: how do they follow each other, and did what holes left open end before it? */
+static void begin_turn(struct call_conn *c, const struct call_chunk *chunk)
+{
+	const struct half *h = &c->halves[c->request_dir];
+	const bool answers_lost = c->halves[!c->request_dir].lost;
+
+	if (!has_order(c)) {
+		/* Responses were lost: a new request says that they ended. */
+		if (answers_lost && !h->n_waits && !h->skip) {
+			call_queue_flush(&c->queue, CALL_END_LOST);
+			c->queue.owed = 0;
+		}
+		return;
+	}
+	take_strays(c, !chunk->len);
+	if (!c->queue.unpaired && !answers_lost && call_queue_waits(&c->queue)) {
+		c->slides = true;
+		c->several |= c->queue.midstream;	/* others may have waited at the start, too */
+	}
+	if (!is_in_step(c)) {
+		if (answers_lost || (c->several && !h->lost))
+			call_queue_unpair(&c->queue);
+		return;
+	}
+	if (c->queue.unpaired)
+		c->halves[!c->request_dir].lost = true;
+	if (c->queue.unpaired || answers_lost) {
+		call_queue_lose(&c->queue);
+		c->queue.owed = 0;
+	}
+	c->queue.unpaired = false;
+}
+
+/*
+ * Behind a loss, a unit begins. While order is unknown one direction is parsed, whose units count as calls: responses
+ * behind a hole in the requests, else requests.
+ */
+static bool may_resume(struct call_conn *c, enum call_dir dir)
+{
+	if (dir != c->request_dir) {
+		if (c->several && c->queue.n && has_order(c))
+			call_queue_unpair(&c->queue);
+		return true;
+	}
+	if (c->queue.unpaired || is_in_step(c)) {
+		c->several = c->several && c->queue.unpaired;
+		return true;
+	}
+	return false;
+}
+
 /* A turn of a direction whose next unit is unknown. Feeds the parser if the turn begins with one. */
 static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
 {
@@ -414,7 +493,7 @@ static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_
 	look = p->resume ? p->resume(v.data, v.len, side) : p->classify(v.data, v.len);
 	if (look == CALL_LOOK_MORE && !chunk->hole && v.len <= LOOK_MAX && view_keep(c, h, &v, v.data, chunk))
 		return;
-	if (look == (side == CALL_SIDE_REQUEST ? CALL_LOOK_REQUEST : CALL_LOOK_RESPONSE)) {
+	if (look == (side == CALL_SIDE_REQUEST ? CALL_LOOK_REQUEST : CALL_LOOK_RESPONSE) && may_resume(c, dir)) {
 		struct call_chunk all = view_chunk(&v, chunk);
 
 		if (side == CALL_SIDE_REQUEST && c->queue.n) {
@@ -455,11 +534,8 @@ static void feed_known(struct call_conn *c, enum call_dir dir, const struct call
 {
 	struct half *h = &c->halves[dir];
 
-	/* Responses were lost: a new request says that they ended. */
-	if (turn && dir == c->request_dir && c->halves[!dir].lost && !h->n_waits && !h->skip) {
-		call_queue_flush(&c->queue, CALL_END_LOST);
-		c->queue.owed = 0;
-	}
+	if (turn && dir == c->request_dir)
+		begin_turn(c, chunk);
 	if (h->gap && !turn && !h->n_waits && c->queue.protocol->tail)
 		feed_tail(c, dir, chunk);
 	else if (h->lost)
@@ -547,12 +623,24 @@ static void feed_gap(struct call_conn *c, enum call_dir dir, const struct call_c
 	struct call_chunk gap = { .offset = h->end, .hole = chunk->offset - h->end,
 				  .time_ns = chunk->time_ns, .tag = chunk->tag };
 
+	c->queue.midstream |= !c->queue.protocol;
 	if (c->queue.protocol && h->n_waits)	/* ended before the responses that were seen since */
 		lose(c, h);
 	feed_next(c, dir, &gap);
 	h->gap = false;
 	if (chunk->turn && c->queue.protocol && dir == c->request_dir)
 		c->last_dir = !dir;
+}
+
+/* All operations of a turn of the other direction were lost, between two of @dir. */
+static void feed_lost_turn(struct call_conn *c, enum call_dir dir)
+{
+	if (dir != c->request_dir) {
+		take_strays(c, true);
+		return;
+	}
+	lose(c, &c->halves[!dir]);
+	c->last_dir = !dir;
 }
 
 void call_conn_feed(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk)
@@ -564,6 +652,8 @@ void call_conn_feed(struct call_conn *c, enum call_dir dir, const struct call_ch
 		h->end = MAX(h->end, chunk->offset + chunk->len + chunk->hole);
 		return;
 	}
+	if (chunk->turn && has_order(c) && dir == c->last_dir)
+		feed_lost_turn(c, dir);
 	if (chunk->offset > h->end)
 		feed_gap(c, dir, chunk);
 	next = behind(chunk, h->end);
@@ -648,5 +738,5 @@ bool call_conn_is_server(const struct call_conn *c)
 
 uint32_t call_conn_most(const struct call_conn *c)
 {
-	return c->queue.most;
+	return c->wide ? MAX(c->queue.most, 2u) : c->queue.most;
 }

@@ -162,10 +162,18 @@ struct call *call_queue_push(struct call_io *io)
 
 struct call *call_queue_oldest(const struct call_io *io)
 {
-	for (uint32_t i = 0; i < io->queue->n; i++)
+	for (uint32_t i = 0; !io->queue->unpaired && i < io->queue->n; i++)
 		if (!io->queue->calls[i]->response.done)
 			return io->queue->calls[i];
 	return NULL;
+}
+
+bool call_queue_waits(const struct call_queue *q)
+{
+	for (uint32_t i = 0; i < q->n; i++)
+		if (!q->calls[i]->quiet)
+			return q->calls[i]->request.done && !q->calls[i]->response.begun;
+	return false;
 }
 
 struct call *call_queue_youngest(const struct call_io *io)
@@ -189,9 +197,12 @@ struct call *call_queue_find_key(const struct call_io *io, uint64_t key)
 	return NULL;
 }
 
-static void leave_if_complete(struct call_queue *q, const struct call *c)
+static void leave_if_complete(struct call_queue *q, struct call *c)
 {
-	if (c->request.done && c->response.done)
+	if (q->unpaired && c->request.done) {
+		c->incomplete |= CALL_INCOMPLETE_CUT;
+		leave(q, place_of(q, c), CALL_END_LOST);
+	} else if (c->request.done && c->response.done)
 		leave(q, place_of(q, c), CALL_END_DONE);
 }
 
@@ -239,6 +250,8 @@ void call_queue_orphan(struct call_io *io)
 {
 	struct call_queue *q = io->queue;
 
+	if (q->unpaired)
+		return; /* its request is a call */
 	if (q->owed)
 		q->owed--;
 	else if (!q->midstream || q->count)
@@ -250,7 +263,9 @@ struct call *call_queue_hidden(struct call_io *io)
 	struct call_queue *q = io->queue;
 	struct call *c;
 
-	if (q->owed || !q->hidden) {
+	if (!q->owed && !q->unpaired && q->strays++)
+		q->most = MAX(q->most, 2u);	/* their requests follow each other */
+	if (q->owed || q->unpaired || !q->hidden) {
 		call_queue_orphan(io);
 		return NULL;
 	}
@@ -277,9 +292,9 @@ void call_queue_fini(struct call_queue *q)
 	q->room = 0;
 }
 
-void call_queue_flush(struct call_queue *q, enum call_end end)
+static void flush(struct call_queue *q, enum call_end end, uint32_t keep)
 {
-	while (q->n) {
+	while (q->n > keep) {
 		struct call *c = q->calls[0];
 		bool alone = q->n == 1 && c->response.begun;
 
@@ -287,6 +302,26 @@ void call_queue_flush(struct call_queue *q, enum call_end end)
 			c->incomplete |= CALL_INCOMPLETE_CUT;
 		leave(q, 0, c->response.done || (end == CALL_END_LOST && alone) ? CALL_END_DONE : end);
 	}
+}
+
+void call_queue_flush(struct call_queue *q, enum call_end end)
+{
+	flush(q, end, 0);
+}
+
+void call_queue_lose(struct call_queue *q)
+{
+	flush(q, CALL_END_LOST, q->n && !q->calls[q->n - 1]->request.done);
+}
+
+void call_queue_unpair(struct call_queue *q)
+{
+	q->unpaired = true;
+	for (uint32_t i = 0; i < q->n;)
+		if (q->calls[i]->request.done)
+			leave_if_complete(q, q->calls[i]);
+		else
+			i++;
 }
 
 void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, uint64_t now_ns, uint64_t offset)

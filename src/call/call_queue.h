@@ -20,7 +20,7 @@
  * Outstanding calls of a connection. The oldest gives way, but where that would give its response to another call: a
  * new one is not opened then, and its response is a call without a request (call_queue_hidden()).
  */
-#define CALL_QUEUE_MAX 64
+#define CALL_QUEUE_MAX 1024
 
 struct call_queue {
 	struct call_pool *pool;
@@ -32,11 +32,13 @@ struct call_queue {
 	uint64_t count;		/* calls opened so far */
 	uint32_t most;		/* outstanding at once so far */
 	uint32_t owed;		/* responses that may come to calls that were shown or counted */
+	uint32_t strays;	/* responses without a known request, in this turn */
 	bool confirmed;		/* request and response were parsed */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
 	bool refused;		/* no call was opened: the driver loses the order of requests */
 	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
+	bool unpaired;		/* the order of responses is unknown: requests alone are calls */
 };
 
 /* The unit at the cursor begins; gives first bytes their time and offset. */
@@ -73,6 +75,9 @@ void call_queue_orphan(struct call_io *io);
  */
 struct call *call_queue_hidden(struct call_io *io);
 
+/* Does the oldest call wait for the first byte of its response? Those that may wait forever do not count. */
+bool call_queue_waits(const struct call_queue *q);
+
 /* Request and response of the protocol were parsed where no call has both. */
 void call_queue_confirm(struct call_io *io);
 
@@ -86,6 +91,12 @@ void call_queue_fini(struct call_queue *q);
  * cut. A single call whose response has begun ends with the last byte so far; its status may stand there, too.
  */
 void call_queue_flush(struct call_queue *q, enum call_end end);
+
+/* The same with CALL_END_LOST, but for a request that has not ended. */
+void call_queue_lose(struct call_queue *q);
+
+/* From now on requests alone are calls, without status: the order of responses is unknown. */
+void call_queue_unpair(struct call_queue *q);
 
 /* Bytes up to @offset passed. They belong to the request or response that is incomplete, or @lost its end. */
 void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, uint64_t now_ns, uint64_t offset);

@@ -433,6 +433,14 @@ static __noinline int op_tail(struct call_op *op, const struct call_user_bytes *
 	return 0;
 }
 
+/* Do the copied bytes begin with one of several requests of HTTP/1? */
+static __always_inline bool op_heads(const struct call_op *op, const __u8 *bytes, __u32 kept)
+{
+	return OP_MEASURES && op->turn && !op->s->wide &&
+	       call_may_pipeline(op->s->guess, CALL_GUESS_HTTP, &op->s->turns) &&
+	       call_frames_heads(bytes, kept, op->size);
+}
+
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
 {
 	struct call_room *room = room_get();
@@ -444,7 +452,7 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 		return 0;
 	r = &room->rec;
 	if (OP_MEASURES && op->turn && !op->s->wide && b->base && !b->n_iov &&
-	    call_may_pipeline(op->s->guess, &op->s->turns))
+	    call_may_pipeline(op->s->guess, CALL_GUESS_REDIS, &op->s->turns))
 		op->s->wide = call_user_pipelines((void *)b->base, op->size);
 	most = op_budget(op, b);
 	tail = op_tail_bytes(op, b, most);
@@ -452,6 +460,14 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 		kept = call_user_copy(b, room->bytes, most);
 	if (kept > CALL_HEAD_MAX)
 		kept = CALL_HEAD_MAX;
+	if (kept && op_heads(op, room->bytes, kept)) {
+		op->s->wide = 1;
+		most = op->size < CALL_HEAD_MAX ? op->size : CALL_HEAD_MAX;
+		if (kept < most)
+			kept = call_user_copy(b, room->bytes, most);
+		if (kept > CALL_HEAD_MAX)
+			kept = CALL_HEAD_MAX;
+	}
 	if (b->base && kept < most)
 		flags |= CALL_F_FAULT;
 	record_init(r, l, op, op->size - tail, kept);

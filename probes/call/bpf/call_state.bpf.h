@@ -12,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define GUESS_TURNS 4	/* then the connection is ignored */
-#define PIPE_TURNS 8	/* of a connection of Redis whose commands are measured; later on user space sees it */
+#define PIPE_TURNS 8	/* of Redis and HTTP/1 whose requests are measured; later on user space sees it */
 
 UNIT_SHARED const volatile __u32 call_head = CALL_HEAD_BYTES;
 UNIT_SHARED const volatile __u32 call_kinds = ~0u;	/* bit CALL_GUESS_*: watched */
@@ -32,13 +32,13 @@ enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGN
 /*
  * That requests follow each other is found in two places, since neither suffices. The parsers find it for every
  * protocol and kernel, whatever operations hold (call_conn_most()), but their order comes some 50 ms later, when the
- * connection of a script or a benchmark has ended. The programs find it at the first byte, but only of Redis, whose
- * lengths stand in front, within one buffer, and not before 6.3, whose verifiers do not follow the lines. Requests of
- * HTTP/1 need neither: call_user_ends_head(). @turns: of the connection so far.
+ * connection of a script or a benchmark has ended. The programs find it at the first byte: of Redis, whose lengths
+ * stand in front, within one buffer, and not before 6.3, whose verifiers do not follow the lines; of HTTP/1 among the
+ * bytes that were copied. @guess: of the connection; @of: the protocol whose turn it is; @turns: so far.
  */
-static __always_inline bool call_may_pipeline(__u32 guess, __u8 *turns)
+static __always_inline bool call_may_pipeline(__u32 guess, __u32 of, __u8 *turns)
 {
-	if (guess != CALL_GUESS_REDIS || *turns >= GUESS_TURNS + PIPE_TURNS)
+	if (guess != of || *turns >= GUESS_TURNS + PIPE_TURNS)
 		return false;
 	++*turns;
 	return true;

@@ -306,7 +306,7 @@ static __always_inline int tls_records(struct call_tls_op *op, struct call_tls_c
 	struct call_tls_part part = { .size = op->size, .turn = turn };
 	__u32 rest;
 
-	if (turn && !c->wide && call_may_pipeline(c->guess, &c->turns))
+	if (turn && !c->wide && call_may_pipeline(c->guess, CALL_GUESS_REDIS, &c->turns))
 		c->wide = call_user_pipelines((void *)op->in.buffer, op->size);
 	part.most = tls_budget(op, c);
 	rest = op->size - part.most;

@@ -531,7 +531,7 @@ static struct call *answered_by(struct call_io *io, const struct answer *a)
 	struct call_queue *q = io->queue;
 	struct call *first = NULL, *last = NULL;
 
-	for (uint32_t i = 0; i < q->n; i++) {
+	for (uint32_t i = 0; !q->unpaired && i < q->n; i++) {
 		struct call *c = q->calls[i];
 
 		if (may_answer(c, a)) {

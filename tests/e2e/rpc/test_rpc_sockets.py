@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -233,6 +234,42 @@ def test_first_turn_of_many_requests(sonde, kernel):
     seen = calls_of(child, {os.getpid()})
     assert [sum(ev["side"] == side for ev in seen) for side in ("client", "server")] == [n, n]
     assert {ev["path"] for ev in seen} == {"/5"}
+
+
+NGINX = """daemon off; master_process off; pid {0}/pid; error_log {0}/error;
+events {{}}
+http {{ access_log off; server {{ listen unix:{0}/ready; listen 127.0.0.1:{1};
+    location /200 {{ return 200 yes; }} location /302 {{ return 302 /; }} location /404 {{ return 404; }} }} }}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_requests_behind_each_other_at_nginx(sonde, tmp_path):
+    """It reads 1 KiB, then 8, that end within a head, and writes each response alone: each has its own status."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (tmp_path / "conf").write_text(NGINX.format(tmp_path, port))
+    server = subprocess.Popen([shutil.which("nginx"), "-c", tmp_path / "conf", "-e", tmp_path / "error"])
+    helpers.wait_until(lambda: os.path.exists(tmp_path / "ready"))
+    child, sent = sonde("rpc", "--json", "--source", "http", "--port", str(port)), 0
+    for n in [1, 30, 64, 65, 100, 200]:
+        with socket.create_connection(("127.0.0.1", port)) as s, s.makefile("rb") as answers:
+            paths = [f"/{(200, 302, 404)[i * i % 3 if i % 5 else 2]}/{i}" for i in range(sent, sent + n)]
+            s.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path.encode() for path in paths))
+            for path in paths:
+                assert answers.readline().split()[1].decode() == path[1:4]
+                head = dict(line.split(b": ", 1) for line in iter(answers.readline, b"\r\n"))
+                answers.read(int(head[b"Content-Length"]))
+        sent += n
+    wait_for(child, {os.getpid(), server.pid}, 2 * sent)
+    child.finish()
+    server.terminate()
+    server.wait()
+    for pid in (os.getpid(), server.pid):
+        seen = calls_of(child, {pid})
+        assert sorted(int(ev["path"].split("/")[2]) for ev in seen) == list(range(sent))
+        assert [ev for ev in seen if ev.get("http_status", int(ev["path"][1:4])) != int(ev["path"][1:4])] == []
+        assert pid != server.pid or all("http_status" in ev for ev in seen)
 
 
 def test_responses_beyond_requests(sonde, tmp_path):

@@ -146,7 +146,7 @@ static _unused_ void feed_received(struct feed *f, const char *text)
 /* The calls that ended since the last question. Valid until the next call. */
 static _unused_ const char *feed_calls(struct feed *f)
 {
-	static char text[16384];
+	static char text[65536];
 
 	snprintf(text, sizeof(text), "%s", buf_str(&f->out));
 	buf_reset(&f->out);

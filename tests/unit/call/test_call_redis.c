@@ -108,6 +108,7 @@ static void test_hidden_commands(void **state)
 	snprintf(commands, sizeof(commands), "%s%s%s%s", command, command, command, command);
 	for (size_t kept = kept_min; kept < 4 * n; kept++) {
 		const char *calls;
+		int pings;
 		struct feed f;
 
 		feed_init(&f);
@@ -118,9 +119,12 @@ static void test_hidden_commands(void **state)
 		feed_received(&f, "+PONG\r\n");
 		calls = feed_calls(&f);
 		assert_int_equal(count_lines(calls, "redis", ""), 5);
-		assert_int_equal(count_lines(calls, "redis PING db=0", ""), 1);
+		/* Unless a value alone is in the hole, it is unknown whether all were answered when PING came. */
+		pings = count_lines(calls, "redis PING db=0", "");
+		assert_int_equal(pings, kept > 4 * n - 6);
 		assert_int_equal(count_lines(calls, "redis SET", "") - count_lines(calls, "redis SET", " cut") +
-				 count_lines(calls, "redis", " cut"), 4);
+					 count_lines(calls, "redis", " cut"),
+				 5 - pings);
 		assert_int_equal(call_conn_most(f.conn) > 1, 1);
 		feed_fini(&f);
 	}
@@ -129,12 +133,13 @@ static void test_hidden_commands(void **state)
 /* More commands than calls are kept: no reply goes to another one's call, and each is a call. */
 static void test_more_than_fit(void **state)
 {
-	char commands[4000] = "", replies[4000] = "";
+	enum { N = CALL_QUEUE_MAX + 35 };
+	static char commands[40 * N], replies[40 * N];
 	const char *calls;
 	struct feed f;
 
 	(void)state;
-	for (int i = 0; i < 99; i++) {
+	for (int i = 0; i < N; i++) {
 		snprintf(commands + strlen(commands), sizeof(commands) - strlen(commands),
 			 "*2\r\n$3\r\n%s\r\n$1\r\nk\r\n", i % 3 ? "GET" : "DEL");
 		snprintf(replies + strlen(replies), sizeof(replies) - strlen(replies), "%s",
@@ -148,8 +153,8 @@ static void test_more_than_fit(void **state)
 	assert_int_equal(count_lines(calls, "redis GET", " failed"), 0);
 	assert_int_equal(count_lines(calls, "redis DEL", " failed"), count_lines(calls, "redis DEL", ""));
 	assert_int_equal(count_lines(calls, "redis DEL", "") + count_lines(calls, "redis GET", ""), CALL_QUEUE_MAX);
-	assert_int_equal(count_lines(calls, "redis", " cut"), 99 - CALL_QUEUE_MAX);
-	assert_int_equal(count_lines(calls, "redis", ""), 99);
+	assert_int_equal(count_lines(calls, "redis", " cut"), N - CALL_QUEUE_MAX);
+	assert_int_equal(count_lines(calls, "redis", ""), N);
 	feed_fini(&f);
 }
 

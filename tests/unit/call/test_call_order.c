@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Protocols where order alone says which response belongs to which request: parts of either direction are not kept or
+ * lost, and no call has the status of another one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "call_feed.h"
+
+#define REQUESTS 200	/* of a connection, at most */
+#define TURN_BYTES 1024	/* kept of a turn */
+
+/* Kinds of requests: what they are answered with shows in the line of their call. */
+struct order_kind {
+	const char *ask, *answer;
+	const char *operation, *status;	/* in the line */
+};
+
+static const struct order_kind http[] = {
+	{ "GET /200 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes", "GET /200 ",
+	  "=200" },
+	{ "GET /302?longer=than&the=others HTTP/1.1\r\n\r\n", "HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n",
+	  "GET /302?", "=302" },
+	{ "GET /404 HTTP/1.1\r\n\r\n", "HTTP/1.1 404 No\r\nContent-Length: 20\r\n\r\n12345678901234567890",
+	  "GET /404 ", "=404" },
+};
+static const struct order_kind redis[] = {
+	{ "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "-NONE such\r\n", " GET ", " NONE" },
+	{ "*2\r\n$3\r\nDEL\r\n$6\r\nlonger\r\n", "-BUSY now\r\n", " DEL ", " BUSY" },
+	{ "*2\r\n$4\r\nLLEN\r\n$20\r\nabcdefghijklmnopqrst\r\n", "-WRONGTYPE it\r\n", " LLEN ", " WRONGTYPE" },
+};
+static const struct order_kind memcached[] = {
+	{ "incr key 1\r\n", "CLIENT_ERROR no number\r\n", " incr ", " CLIENT_ERROR" },
+	{ "delete another_key\r\n", "NOT_FOUND\r\n", " delete ", " NOT_FOUND" },
+	{ "add key 0 0 4\r\nfour\r\n", "NOT_STORED\r\n", " add ", " NOT_STORED" },
+};
+
+struct order {
+	struct feed f;
+	const struct order_kind *kinds;
+	struct buf bytes[CALL_DIR__MAX];
+	size_t ends[CALL_DIR__MAX][REQUESTS];	/* of requests and responses */
+	size_t at[CALL_DIR__MAX], left;		/* read and written; bytes that the turn may still keep */
+	int dir;
+	unsigned n;
+};
+
+static void make_calls(struct order *o, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct order_kind *kind = &o->kinds[rand() % 3];
+
+		buf_add_str(&o->bytes[CALL_DIR_RECEIVED], kind->ask);
+		buf_add_str(&o->bytes[CALL_DIR_SENT], kind->answer);
+		o->ends[CALL_DIR_RECEIVED][i] = o->bytes[CALL_DIR_RECEIVED].len;
+		o->ends[CALL_DIR_SENT][i] = o->bytes[CALL_DIR_SENT].len;
+	}
+	o->n = n;
+}
+
+/* The server's operation up to @end. @lost: its record, but for the first one, without which all is unknown. */
+static void operate(struct order *o, enum call_dir dir, size_t end, bool lost)
+{
+	size_t at = o->at[dir], size = end - at, kept;
+
+	if (!size)
+		return;
+	o->f.turn = o->dir != (int)dir;
+	o->left = o->f.turn ? TURN_BYTES : o->left;
+	kept = MIN(size, o->left);
+	o->left -= kept;
+	o->dir = (int)dir;
+	o->at[dir] = end;
+	if (lost && at)
+		return;
+	o->f.offsets[dir] = at;
+	feed_bytes(&o->f, dir, o->bytes[dir].data + at, kept, size - kept);
+}
+
+static unsigned calls_until(const struct order *o, enum call_dir dir)
+{
+	unsigned i = 0;
+
+	while (i < o->n && o->ends[dir][i] <= o->at[dir])
+		i++;
+	return i;
+}
+
+/* Adds calls with operation and status to @shown, and returns those with the status of another one. */
+static unsigned count_wrong(struct order *o, unsigned *shown)
+{
+	unsigned wrong = 0;
+
+	buf_add_char(&o->f.out, 0);
+	for (char *line = (char *)o->f.out.data, *end; *line; line = end + 1) {
+		int operation = 3, status = 3;
+
+		end = strchr(line, '\n');
+		*end = 0;
+		for (int i = 0; i < 3; i++) {
+			operation = strstr(line, o->kinds[i].operation) ? i : operation;
+			status = strstr(line, o->kinds[i].status) ? i : status;
+		}
+		if (operation == 3 || status == 3)
+			continue;
+		*shown += 1;
+		wrong += operation != status;
+	}
+	return wrong;
+}
+
+/* A connection with up to @window requests under way. */
+static unsigned run(const struct order_kind *kinds, unsigned window, bool sequential, int loss_pct, unsigned *shown)
+{
+	_cleanup_free_ struct order *o = calloc(1, sizeof(*o));
+	unsigned wrong;
+
+	assert_non_null(o);
+	feed_init(&o->f);
+	o->f.terse = true;
+	o->dir = CALL_DIR__MAX;
+	o->kinds = kinds;
+	make_calls(o, 1 + (unsigned)rand() % REQUESTS);
+	for (unsigned done = 0, asked; done < o->n;) {
+		size_t there = o->ends[CALL_DIR_RECEIVED][MIN(done + window, o->n) - 1];
+
+		operate(o, CALL_DIR_RECEIVED, MIN(there, o->at[CALL_DIR_RECEIVED] + 1 + (size_t)(rand() % 4096)),
+			rand() % 100 < loss_pct);
+		asked = calls_until(o, CALL_DIR_RECEIVED);
+		asked = sequential ? asked : done + (unsigned)rand() % (asked - done + 1);
+		for (; done < asked; done++)
+			operate(o, CALL_DIR_SENT, o->ends[CALL_DIR_SENT][done], rand() % 100 < loss_pct);
+	}
+	call_conn_close(o->f.conn);
+	wrong = count_wrong(o, shown);
+	feed_fini(&o->f);
+	buf_fini(&o->bytes[CALL_DIR_SENT]);
+	buf_fini(&o->bytes[CALL_DIR_RECEIVED]);
+	return wrong;
+}
+
+static void run_all(const struct order_kind *kinds)
+{
+	unsigned shown = 0, wrong = 0;
+
+	srand(1);
+	for (unsigned i = 0; i < 3000; i++)
+		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3, i % 4 ? 0 : 2, &shown);
+	assert_int_equal(wrong, 0);
+	assert_true(shown > 50000);
+}
+
+static void test_http(void **state)
+{
+	(void)state;
+	run_all(http);
+}
+
+static void test_redis(void **state)
+{
+	(void)state;
+	run_all(redis);
+}
+
+static void test_memcached(void **state)
+{
+	(void)state;
+	run_all(memcached);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_http),
+		cmocka_unit_test(test_redis),
+		cmocka_unit_test(test_memcached),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
