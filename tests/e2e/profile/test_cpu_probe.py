@@ -146,12 +146,16 @@ def test_threads_and_cpus(profile, work):
     tids = {ev["proc"]["tid"] for ev in one.finish() if ev["type"] == "cpu.sample"}
     assert tids == {job.pid}
 
-    job = work("pair", 0.5)
-    one = profile("--frequency", HZ, "--cpu", 1)
-    job.run()
-    events = one.finish()
-    assert {ev["cpu"] for ev in events if ev["type"] == "cpu.sample"} == {1}
-    assert len({ev["proc"]["tid"] for ev in job.of(events, "cpu.sample")}) >= 1    # each may have a CPU for itself
+    for seconds in (0.5, 2, 8):     # on a busy host both may have the other CPU for a while
+        job = work("pair", seconds)
+        one = profile("--frequency", HZ, "--cpu", 1)
+        job.run()
+        events = one.finish()
+        assert {ev["cpu"] for ev in events if ev["type"] == "cpu.sample"} == {1}
+        found = job.of(events, "cpu.sample")
+        if found:
+            break
+    assert found
 
 
 def idle_ticks():

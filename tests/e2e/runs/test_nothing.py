@@ -161,7 +161,9 @@ def test_an_idle_process(sonde, sleeper):
 
 def test_packets_of_other_interfaces_are_not_the_filters(sonde, link):
     """No filter was given: drops on another interface are refused by --interface."""
-    one = sonde("monitor", "--agent=no", "-i", "lo", netns=link.b)
+    idle = f"sdidle{os.getpid()}"       # a name that no other namespace has: drops are of all
+    link.b.run("ip", "link", "add", idle, "type", "veth")
+    one = sonde("monitor", "--agent=no", "-i", idle, netns=link.b)
     link.a.python(f"import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('{link.b_ip}', 9))")
     link.b.run("ping", "-q", "-c", "1", link.a_ip)
     why = re.fullmatch(r"--interface refused ([\d,]+) of \1 packets?", why_nothing(one))
