@@ -37,7 +37,7 @@ struct net_part {
 
 /* Parts of which no more is public; the others are in the headers of their files. */
 extern const struct net_part net_redirect_part, net_refused_part, net_sender_tuples_part;
-/* open(): a namespace that ends meanwhile is left out; a word of --netns that names none is -EINVAL with a message. */
+/* open(): a namespace that ends meanwhile is left out; a word of --netns that names none is -EINVAL and a message. */
 extern const struct net_part net_mib_part;
 
 #endif

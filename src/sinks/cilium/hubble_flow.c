@@ -301,7 +301,8 @@ static void set_verdict(struct hubble_flow *f, const struct event *ev, const str
 /* A flow event: no packet, but all fields of its record. */
 static void set_conversation(struct hubble_flow *f, const struct event *ev, const struct hubble_type *t)
 {
-	struct value point = event_value(ev, t->point), state = event_value(ev, t->state), nat = event_value(ev, t->nat_sip);
+	struct value point = event_value(ev, t->point), state = event_value(ev, t->state);
+	struct value nat = event_value(ev, t->nat_sip);
 
 	f->type = "L3_L4";
 	set_verdict(f, ev, t);

@@ -16,7 +16,6 @@
 #define DATA_BYTES 8192u
 #define MAP_BYTES (SONDE_PLAIN_HEAD + DATA_BYTES + SONDE_PLAIN_SLACK)
 #define MEMBERS 2
-#define NS_PER_S 1000000000ull
 
 struct fixture {
 	struct ring_reader *rr;
