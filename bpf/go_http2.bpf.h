@@ -11,13 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 /* By tgid; the value is the module of its program (struct gohttp2_key) without the lowest bit. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, __u32);
-} sonde_go_http2 UNIT_SHARED SEC(".maps");
+UNIT_MAP_FLAGS(sonde_go_http2, HASH, BPF_F_NO_PREALLOC, 65536, __u32, __u32);
 
 static __always_inline bool is_go_http2(__u32 tgid)
 {

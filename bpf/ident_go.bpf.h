@@ -27,13 +27,8 @@ struct sonde_go_marks {
 	__u8 of[SONDE_GO_MARKS];	/* SONDE_GO_MARK_* of a process with these low bits of its tgid; 0 = none */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE); /* user space sets single bytes */
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct sonde_go_marks);
-} sonde_go_marks UNIT_SHARED SEC(".maps");
+UNIT_MAP_FLAGS(sonde_go_marks, ARRAY, BPF_F_MMAPABLE /* user space sets single bytes */, 1, __u32,
+	       struct sonde_go_marks);
 
 /* By tgid. Preallocated: samples of older kernels accept no other hash. */
 UNIT_MAP(sonde_go_procs, HASH, 4096, __u32, struct sonde_go_layout);

@@ -75,6 +75,8 @@ enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_
 	} name SEC(".maps")
 #define UNIT_MAP(name, map_type, entries, key_type, value_type) \
 	MAP(name, map_type, entries, key_type, value_type) UNIT_SHARED
+#define UNIT_MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) \
+	MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) UNIT_SHARED
 
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_PACKET = 17 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };

@@ -46,12 +46,7 @@ UNIT_MAP(call_orders, LRU_HASH, 65536, __u64 /* cookie */, __u8 /* CALL_ORDER_* 
  * A record under construction, by CPU: too large for a per-CPU map. Programs run with preemption disabled, and one
  * does not interrupt the other.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);	/* possible CPUs, set at run time */
-	__type(key, __u32);
-	__type(value, struct call_room);
-} call_rooms UNIT_SHARED SEC(".maps");
+UNIT_MAP(call_rooms, ARRAY, 1 /* possible CPUs, set at run time */, __u32, struct call_room);
 
 /* The programs at TLS libraries need this helper (5.15). Without them call_tls_insides is empty, or absent (5.11). */
 enum bpf_func_id___op { BPF_FUNC_get_attach_cookie___op = 174 };

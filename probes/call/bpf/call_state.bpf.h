@@ -145,12 +145,7 @@ struct call_tls_conn {
 	struct call_frames frames;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);	/* cookie of the socket */
-	__type(value, struct call_tls_conn);
-} call_tls_conns UNIT_SHARED SEC(".maps");
+UNIT_MAP(call_tls_conns, LRU_HASH, 65536, __u64 /* cookie of the socket */, struct call_tls_conn);
 
 /* NULL: no room. */
 static __always_inline struct call_tls_conn *call_tls_conn_get(__u64 cookie)

@@ -16,7 +16,6 @@
 
 #include <bpf/bpf_helpers.h>
 
-#define BPF_F_MMAPABLE (1U << 10)	/* map flag: page-aligned */
 
 #define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
 #define UNWIND_MAPPINGS 4	/* cached per walk: a power of two */
@@ -157,13 +156,7 @@ struct cpu_scratch {
 } __attribute__((aligned(4096)));
 
 /* Sized at run time: classes x CPUs. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct cpu_scratch);
-} cpu_scratches UNIT_SHARED SEC(".maps");
+UNIT_MAP_FLAGS(cpu_scratches, ARRAY, BPF_F_MMAPABLE, 2, __u32, struct cpu_scratch);
 
 static __always_inline struct cpu_scratch *get_scratch(__u32 class)
 {

@@ -41,13 +41,8 @@ static __always_inline __u64 iface_type(const struct gohttp2_iface *c)
 	return word_at(c->itab, 8);
 }
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
-	__type(key, struct gohttp2_type_key);
-	__type(value, struct gohttp2_conn_type);
-} gohttp2_conn_types UNIT_SHARED SEC(".maps");
+UNIT_MAP_FLAGS(gohttp2_conn_types, HASH, BPF_F_NO_PREALLOC, 16384, struct gohttp2_type_key,
+	       struct gohttp2_conn_type);
 
 /* How often a type led to no socket. Type 0: it could not be read. */
 UNIT_MAP(gohttp2_conn_ends, LRU_HASH, 256, struct gohttp2_type_key, __u64);
