@@ -293,7 +293,7 @@ static __always_inline bool count_drop(const struct net_skb *k, __u32 len, __u64
 
 /* With flow counting on, looks up the packet in the flow table of its namespace. */
 const volatile bool drop_turns;
-const volatile bool drop_turns_only; /* and reports no drop */
+const volatile bool drop_turns_only; /* and reports no drop but those of is_echo_place() */
 
 /* As drop_tuples(). */
 __noinline int drop_turn(__u64 addr, __u32 reason)
@@ -343,21 +343,30 @@ static __always_inline void sum_up(struct sonde_ledger *l, const struct net_skb 
 		rec_filtered(l);
 }
 
+static __always_inline __u32 full_reason_of(void *ctx, struct sk_buff *skb, __u32 reason)
+{
+	return reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
+}
+
+/* Its flow alone counts it. An echo reply that a raw socket may have had goes the long way: its owner decides. */
+static __always_inline void turn_only(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
+				      __u32 reason)
+{
+	fill_packet(&s->rec, skb, &s->skb);
+	drop_tuples(address_number(s, skb));
+	drop_turn(address_number(s, skb), full_reason_of(ctx, skb, reason));
+	rec_filtered(l);
+}
+
 static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net_scratch *s, struct sk_buff *skb,
 				   struct sock *rx_sk, __u32 reason)
 {
 	struct net_skb *k = &s->skb;
 	struct net_rec *r = &s->rec;
-	__u32 full_reason = reason | (is_out_of_hops(skb, ((__u64 *)ctx)[1], reason) ? NET_REASON_TTL : 0);
+	__u32 full_reason = full_reason_of(ctx, skb, reason);
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
-	if (drop_turns_only && !is_echo_place(((__u64 *)ctx)[1])) {
-		drop_tuples(address_number(s, skb));
-		drop_turn(address_number(s, skb), full_reason);
-		rec_filtered(l);
-		return;
-	}
 	find_ends(s, address_number(s, skb), rx_sk, &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */
@@ -365,10 +374,6 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	}
 	if (drop_turns)
 		drop_turn(address_number(s, skb), full_reason);
-	if (drop_turns_only) {
-		rec_filtered(l);
-		return;
-	}
 	if (!select_netns(k->netns) || !skb_select_iface(k)) {
 		rec_filtered(l);
 		return;
@@ -395,6 +400,8 @@ static __always_inline void observe(void *ctx, struct sonde_ledger *l, struct ne
 		rec_filtered(l);
 	else if (is_summed(((__u64 *)ctx)[1]))
 		sum_up(l, &s->skb, ((__u64 *)ctx)[1], reason);
+	else if (drop_turns_only && !is_echo_place(((__u64 *)ctx)[1]))
+		turn_only(ctx, l, s, skb, reason);
 	else
 		report(ctx, l, s, skb, rx_sk, reason);
 }
