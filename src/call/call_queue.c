@@ -206,18 +206,30 @@ static void leave_if_complete(struct call_queue *q, struct call *c)
 		leave(q, place_of(q, c), CALL_END_DONE);
 }
 
-void call_queue_asked(struct call_io *io, struct call *c)
+static void end_request(struct call_io *io, struct call *c)
 {
-	bool first;
+	const bool first = !c->request.last_ns;
 
-	if (!c)
-		return;
-	first = !c->request.last_ns;
 	finish(&c->request, io);
 	call_pool_settle(io->queue->pool, c);
 	if (first && io->queue->pool->ops->opened)
 		io->queue->pool->ops->opened(io->queue->pool->ctx, io->queue->conn, c);
+}
+
+void call_queue_asked(struct call_io *io, struct call *c)
+{
+	if (!c)
+		return;
+	end_request(io, c);
 	leave_if_complete(io->queue, c);
+}
+
+void call_queue_told(struct call_io *io, struct call *c)
+{
+	if (!c)
+		return;
+	end_request(io, c);
+	leave(io->queue, place_of(io->queue, c), CALL_END_ONEWAY);
 }
 
 void call_queue_answer(struct call_io *io, struct call *c)

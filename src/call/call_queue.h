@@ -59,6 +59,7 @@ struct call *call_queue_find_key(const struct call_io *io, uint64_t key);
 
 /* All take NULL for a call that is unknown. */
 void call_queue_asked(struct call_io *io, struct call *c);
+void call_queue_told(struct call_io *io, struct call *c); /* the same; no response follows */
 void call_queue_answer(struct call_io *io, struct call *c);
 void call_queue_answered(struct call_io *io, struct call *c);
 /* Forgets a call that turned out to be none. */

@@ -339,9 +339,10 @@ static void end_message(struct call_io *io, struct content *m)
 		call_queue_answered(io, c);
 		return;
 	}
-	call_queue_asked(io, c);
 	if (m->oneway)
-		call_queue_end(io, c, CALL_END_ONEWAY);
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 }
 
 static void begin_content(struct amqp *p, struct call_io *io, uint16_t channel, const struct call *c, bool oneway)
@@ -401,9 +402,10 @@ static void open_method(struct amqp *p, struct call_io *io, uint16_t channel, ui
 	set_vhost(p, c);
 	oneway = take_args(c, methods[place].args, body);
 	count_bytes(io, c, bytes);
-	call_queue_asked(io, c);
 	if (oneway)
-		call_queue_end(io, c, CALL_END_ONEWAY);
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 }
 
 static void open_publish(struct amqp *p, struct call_io *io, uint16_t channel, struct cursor body, uint64_t bytes)

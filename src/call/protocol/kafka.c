@@ -605,9 +605,10 @@ static void kafka_settle(void *state, struct call_io *io)
 		return;
 	}
 	c = call_queue_youngest(io);
-	call_queue_asked(io, c);
 	if (p->oneway)
-		call_queue_end(io, c, CALL_END_ONEWAY);
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 	p->oneway = false;
 }
 

@@ -375,11 +375,11 @@ static void describe(struct call *c, uint8_t place, struct call_line l)
 static void end_request(struct call_io *io)
 {
 	struct call *c = call_queue_youngest(io);
-	bool mute = c && c->note & NOTE_MUTE;
 
-	call_queue_asked(io, c);
-	if (mute)
-		call_queue_end(io, c, CALL_END_ONEWAY);
+	if (c && c->note & NOTE_MUTE)
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 }
 
 /* The line's end is in a hole. */

@@ -634,9 +634,10 @@ static void mongodb_settle(void *state, struct call_io *io)
 
 	if (io->side == CALL_SIDE_REQUEST && p->asking) {
 		c = call_queue_youngest(io);
-		call_queue_asked(io, c);
 		if (p->oneway)
-			call_queue_end(io, c, CALL_END_ONEWAY);
+			call_queue_told(io, c);
+		else
+			call_queue_asked(io, c);
 		p->asking = p->oneway = false;
 	} else if (io->side == CALL_SIDE_RESPONSE && p->answering) {
 		c = call_queue_find(io, p->answer);

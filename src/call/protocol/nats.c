@@ -295,9 +295,10 @@ static void nats_settle(void *state, struct call_io *io)
 		call_queue_answered(io, c);
 		return;
 	}
-	call_queue_asked(io, c);
 	if (!c->key && !(c->note & NOTE_ACKED))
-		call_queue_end(io, c, CALL_END_ONEWAY);
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 }
 
 /* The bytes behind a message's line: the header's first line is read, all else is passed over. */
@@ -344,9 +345,10 @@ static void open_simple(struct call_io *io, const char *operation, struct call_l
 	c->request.bytes = (uint64_t)(io->c.pos - io->unit);
 	call_entry_set_str(c, CALL_TEXT_OPERATION, operation);
 	call_entry_set(c, CALL_TEXT_RESOURCE, resource.at, resource.len);
-	call_queue_asked(io, c);
 	if (!note)
-		call_queue_end(io, c, CALL_END_ONEWAY);
+		call_queue_told(io, c);
+	else
+		call_queue_asked(io, c);
 }
 
 /* The oldest call that an answer without a subject may belong to. */
