@@ -3,8 +3,9 @@
  * Output of records: one ring buffer per CPU and class (lane), the ledger, wake-ups of the reader.
  *
  * A row of the ledger belongs to an instance and a hook class. Programs that can interrupt each other on a CPU are in
- * different classes, so plain increments are exact. After ledger_seen() each path through a program calls exactly one
- * of rec_filtered(), rec_sampled(), rec_lost(), rec_submit() or rec_output(); rec_reserve() counts its own failure.
+ * different classes, and none is preempted (preempt.bpf.h): plain increments are exact. After ledger_seen() each path
+ * through a program calls exactly one of rec_filtered(), rec_sampled(), rec_lost(), rec_submit() or rec_output();
+ * rec_reserve() counts its own failure.
  */
 #ifndef BPF_RING_BPF_H
 #define BPF_RING_BPF_H

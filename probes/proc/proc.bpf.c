@@ -8,6 +8,7 @@
 
 #include "bpf/filter.bpf.h"
 #include "bpf/ident_go.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -113,7 +114,7 @@ int BPF_PROG(proc_free, struct task_struct *task)
 }
 
 SEC("tp_btf/sched_process_fork")
-int BPF_PROG(proc_fork, struct task_struct *parent, struct task_struct *child)
+int BPF_PROG_NOPREEMPT(proc_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct sonde_ledger *l;
 	struct proc_fork_rec *r;
@@ -196,13 +197,13 @@ static __always_inline int exec_record(struct task_struct *task, int old_tid, st
 
 /* Kernels with bpf_loop(), since 5.17: a tenth of the verifier's work. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+int BPF_PROG_NOPREEMPT(proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
 	return exec_record(task, old_tid, bprm, true);
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(proc_exec_plain, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+int BPF_PROG_NOPREEMPT(proc_exec_plain, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
 	return exec_record(task, old_tid, bprm, false);
 }
@@ -233,7 +234,7 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 
 /* Kernels that tell whether it was the last thread (since 6.16). */
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(proc_exit, struct task_struct *task, bool group_dead)
+int BPF_PROG_NOPREEMPT(proc_exit, struct task_struct *task, bool group_dead)
 {
 	return exit_record(task, group_dead);
 }
@@ -243,7 +244,7 @@ int BPF_PROG(proc_exit, struct task_struct *task, bool group_dead)
  * two CPUs, both may see 0; readers take the first.
  */
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(proc_exit_count, struct task_struct *task)
+int BPF_PROG_NOPREEMPT(proc_exit_count, struct task_struct *task)
 {
 	struct signal_struct *sig = BPF_CORE_READ(task, signal);
 
@@ -252,7 +253,7 @@ int BPF_PROG(proc_exit_count, struct task_struct *task)
 
 /* exec renames too, and its own record follows: that one is enough. */
 SEC("tp_btf/task_rename")
-int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
+int BPF_PROG_NOPREEMPT(proc_rename, struct task_struct *task, const char *comm)
 {
 	struct sonde_ledger *l;
 	struct proc_rename_rec *r;
@@ -274,7 +275,7 @@ int BPF_PROG(proc_rename, struct task_struct *task, const char *comm)
 
 /* Of all hierarchies only cgroup v2 (number 0) gives keys. */
 SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG(proc_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
+int BPF_PROG_NOPREEMPT(proc_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
 {
 	struct sonde_ledger *l;
 	struct proc_cgroup_rec *r;

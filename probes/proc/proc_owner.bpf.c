@@ -10,6 +10,8 @@
 #include "bpf/ident_listen.bpf.h"
 #include "probes/proc/proc_sock.bpf.h"
 
+#define PREEMPT_UNIT owner
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -128,7 +130,7 @@ static __always_inline void user_set(struct sock *sk, __u64 cookie)
 
 /* Since 5.12: tracing programs may ask for a cookie and use socket storage. */
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(proc_tcp, struct sock *sk, int from, int to)
+int BPF_PROG_NOPREEMPT(proc_tcp, struct sock *sk, int from, int to)
 {
 	__u64 cookie, listener = 0;
 	struct sock_user *u;
@@ -147,7 +149,7 @@ int BPF_PROG(proc_tcp, struct sock *sk, int from, int to)
 
 /* Before: the cookie is there if the creation hook, proc_tcp_accept() or somebody else asked for it. */
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(proc_tcp_plain, struct sock *sk, int from, int to)
+int BPF_PROG_NOPREEMPT(proc_tcp_plain, struct sock *sk, int from, int to)
 {
 	return tcp_state(sk, from, to, BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), 0);
 }

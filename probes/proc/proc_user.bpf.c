@@ -8,6 +8,8 @@
  */
 #include "probes/proc/proc_sock.bpf.h"
 
+#define PREEMPT_UNIT user
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 
 #include <bpf/bpf_tracing.h>
@@ -77,13 +79,13 @@ static __always_inline int used(struct sock *sk, int ret)
 
 /* Since 6.3, after the call of the protocol. */
 SEC("tp_btf/sock_send_length")
-int BPF_PROG(proc_send, struct sock *sk, int ret)
+int BPF_PROG_NOPREEMPT(proc_send, struct sock *sk, int ret)
 {
 	return used(sk, ret);
 }
 
 SEC("tp_btf/sock_recv_length")
-int BPF_PROG(proc_recv, struct sock *sk, int ret)
+int BPF_PROG_NOPREEMPT(proc_recv, struct sock *sk, int ret)
 {
 	return used(sk, ret);
 }
@@ -109,7 +111,7 @@ static __always_inline int used_plain(struct sock *sk)
 
 /* In recvmsg(2) of TCP; other callers read in softirqs. */
 SEC("tp_btf/tcp_rcv_space_adjust")
-int BPF_PROG(proc_read_tcp, struct sock *sk)
+int BPF_PROG_NOPREEMPT(proc_read_tcp, struct sock *sk)
 {
 	return in_process_context((void *)bpf_get_current_task()) ? used_plain(sk) : 0;
 }

@@ -43,8 +43,7 @@ UNIT_SHARED const volatile __u16 call_dns_port = 0;		/* beside 53 and 5353 */
 UNIT_MAP(call_orders, LRU_HASH, 65536, __u64 /* cookie */, __u8 /* CALL_ORDER_* */);
 
 /*
- * A record under construction, by CPU: too large for a per-CPU map. Programs run with preemption disabled, and one
- * does not interrupt the other.
+ * A record under construction, by CPU: too large for a per-CPU map. No program preempts another (preempt.bpf.h).
  */
 UNIT_MAP(call_rooms, ARRAY, 1 /* possible CPUs, set at run time */, __u32, struct call_room);
 

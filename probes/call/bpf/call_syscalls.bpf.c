@@ -7,8 +7,10 @@
  * inode of the socket, whose numbers are not used again soon.
  */
 #define CALL_OP_OLD
+#define PREEMPT_UNIT syscalls
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "bpf/task_file.bpf.h"
 #include "probes/call/bpf/call_op.bpf.h"
 #include "probes/call/bpf/call_regs.bpf.h"
@@ -116,7 +118,7 @@ static __always_inline int operate_messages(struct call_op *op, __u32 n)
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(call_sys_exit, struct pt_regs *regs, long ret)
+int BPF_PROG_NOPREEMPT(call_sys_exit, struct pt_regs *regs, long ret)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	__u32 what = op_of_nr(regs_nr(regs)), flags = what >> 2 & 3;

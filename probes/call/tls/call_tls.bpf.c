@@ -10,8 +10,10 @@
  * but of one object the outer one.
  * Go's connections lead to their descriptors.
  */
+#define PREEMPT_UNIT tls
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "bpf/task_file.bpf.h"
 #include "probes/call/call_wire.h"
@@ -58,10 +60,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct call_room);
 } call_tls_rooms SEC(".maps");
-
-/* Since 6.11. On older kernels that preempt, two operations on one CPU at once could corrupt each other's record. */
-extern void bpf_preempt_disable(void) __weak __ksym;
-extern void bpf_preempt_enable(void) __weak __ksym;
 
 static __always_inline void tls_count(__u32 what)
 {
@@ -386,10 +384,10 @@ static __noinline int tls_operated(struct call_tls_op *op, __u64 cookie)
 /* Without preemption where the kernel can do that. */
 static __always_inline int tls_operate(struct call_tls_op *op, __u64 cookie)
 {
-	if (bpf_preempt_disable) {
-		bpf_preempt_disable();
+	if (preempt_disable) {
+		preempt_disable();
 		tls_operated(op, cookie);
-		bpf_preempt_enable();
+		preempt_enable();
 		return 0;
 	}
 	return tls_operated(op, cookie);

@@ -5,6 +5,7 @@
  *
  * Preemption is disabled, and nothing else samples then: the scratch memory of samples is free.
  */
+#include "bpf/preempt.bpf.h"
 #include "probes/cpu/bpf/cpu_common.bpf.h"
 #include "probes/cpu/bpf/cpu_user.bpf.h"
 
@@ -92,14 +93,14 @@ static __always_inline int take_call(void)
 
 /* void (regs, number) */
 SEC("tp_btf/sys_enter")
-int cpu_call_enter(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(cpu_call_enter)
 {
 	return is_asked(ctx[1]) ? take_call() : 0;
 }
 
 /* void (regs, result) */
 SEC("tp_btf/sys_exit")
-int cpu_call_exec(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(cpu_call_exec)
 {
 	const __u64 nr = number_of((const struct pt_regs *)ctx[0]);
 

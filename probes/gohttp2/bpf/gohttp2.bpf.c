@@ -832,7 +832,7 @@ static __noinline bool read_hit(struct bpf_user_regs *regs, struct gohttp2_layou
 		.tgid = task->tgid,
 		.tid = task->pid,
 		.start_ns = start_of(layout, task),
-		.epoch = bpf_preempt_disable ? epoch_of(layout) : 0,
+		.epoch = preempt_disable ? epoch_of(layout) : 0,
 	};
 	take_regs(&h.s->regs, regs);
 	if (site == GOHTTP2_CALL) {
@@ -882,7 +882,7 @@ static __always_inline void on_any(struct bpf_user_regs *regs, struct gohttp2_la
 		return;
 	s = my_scratch();
 	if (s)
-		gohttp2_send(s, layout, near, l, bpf_preempt_disable != NULL);
+		gohttp2_send(s, layout, near, l, preempt_disable != NULL);
 }
 
 /* Ledger: a restarting function, a site that is only counted, and a process not selected count as filtered. */
@@ -898,7 +898,7 @@ static __always_inline void on_hit(struct bpf_user_regs *regs, struct gohttp2_la
 		rec_filtered(l);
 		return;
 	}
-	if (bpf_preempt_disable && plain_there() && site <= GOHTTP2_SERVER_HEADERS &&
+	if (preempt_disable && plain_there() && site <= GOHTTP2_SERVER_HEADERS &&
 	    gohttp2_send_repeat(regs, layout, task, site, l))
 		return;
 	on_any(regs, layout, site, l);
@@ -963,11 +963,11 @@ static __always_inline int hit(struct bpf_user_regs *regs, bool multi)
 		return 0;
 	if (site == GOHTTP2_COLLECTED)
 		return collected(layout);
-	if (bpf_preempt_disable)
-		bpf_preempt_disable();
+	if (preempt_disable)
+		preempt_disable();
 	on_hit(regs, layout, task, site);
-	if (bpf_preempt_disable)
-		bpf_preempt_enable();
+	if (preempt_disable)
+		preempt_enable();
 	return 0;
 }
 

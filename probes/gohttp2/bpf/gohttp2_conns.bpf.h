@@ -358,7 +358,7 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 	__u32 closed = *(volatile const __u32 *)&l->closed;	/* read before the look-up */
 	struct gohttp2_object key = object_at(s, l, addr);
 	struct gohttp2_known *k = bpf_map_lookup_elem(&gohttp2_conns, &key);
-	struct gohttp2_near *n = bpf_preempt_disable ? near_in(my_cpu(), addr) : NULL;
+	struct gohttp2_near *n = preempt_disable ? near_in(my_cpu(), addr) : NULL;
 	struct gohttp2_frame_rec *r = &s->rec;
 
 	if (!k || k->g != s->regs.g || !read_sock(s, (void *)k->sk) || sock_ports(s) != k->ports)
@@ -387,7 +387,7 @@ static __always_inline bool recall(struct gohttp2_scratch *s, const struct gohtt
 static __always_inline const struct gohttp2_near *nearby(struct gohttp2_scratch *s, const struct gohttp2_layout *l,
 							 __u64 addr)
 {
-	struct gohttp2_near *n = bpf_preempt_disable ? near_in(my_cpu(), addr) : NULL;
+	struct gohttp2_near *n = preempt_disable ? near_in(my_cpu(), addr) : NULL;
 
 	if (!n || !is_near(n, l, s->who.tgid, s->regs.g, addr))
 		return NULL;

@@ -3,6 +3,7 @@
  * Processes that start and end. A program whose file is already watched gets its layout here, before its first
  * instruction; user space receives a record of every exec and inspects files that are new.
  */
+#define PREEMPT_UNIT life
 #include "bpf/go_http2.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
 
@@ -110,7 +111,7 @@ static __always_inline bool adopt(__u32 tgid, const struct gohttp2_file_key *fil
 }
 
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+int BPF_PROG_NOPREEMPT(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct inode *inode = bprm->file->f_inode;
@@ -148,7 +149,7 @@ int BPF_PROG(gohttp2_exec, struct task_struct *task, int old_pid, struct linux_b
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(gohttp2_exit, struct task_struct *task)
+int BPF_PROG_NOPREEMPT(gohttp2_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct sonde_ledger *l;

@@ -3,6 +3,7 @@
  * Log lines: what goroutines that serve a call write to standard output, standard error or a file. Other processes
  * cost the comparison of a number and a byte.
  */
+#define PREEMPT_UNIT logs
 #include "bpf/ident.bpf.h"
 #include "bpf/ident_go.bpf.h"
 #include "bpf/task_file.bpf.h"
@@ -96,7 +97,7 @@ static __always_inline int send_log(struct log_scratch *s, const struct pt_regs 
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(gohttp2_log, struct pt_regs *regs, long ret)
+int BPF_PROG_NOPREEMPT(gohttp2_log, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32, zero = 0;

@@ -9,13 +9,10 @@
  * Known only where the Framer's reader is a connection of package net, or a bufio.Reader or gRPC's own reader on one:
  * through TLS and other wrappers the stream has other bytes than the frames.
  */
+#define PREEMPT_UNIT ranges
 #include "bpf/ident.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_conns.bpf.h"
 #include "probes/gohttp2/bpf/gohttp2_state.bpf.h"
-
-/* The static linker cannot join functions of the kernel that two units name alike. */
-extern void bpf_preempt_disable___range(void) __weak __ksym;
-extern void bpf_preempt_enable___range(void) __weak __ksym;
 
 #define FRAME_HEAD 9	/* bytes of a frame's header: RFC 9113, 4.1 */
 
@@ -310,10 +307,10 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 
 	if (!l || (site != GOHTTP2_FRAME_ORDER && site != GOHTTP2_END_WRITE && site != GOHTTP2_WRITE_DATA))
 		return 0;
-	if (bpf_preempt_disable___range) {
-		bpf_preempt_disable___range();
+	if (preempt_disable) {
+		preempt_disable();
 		on_hit(regs, l, site, task);
-		bpf_preempt_enable___range();
+		preempt_enable();
 		return 0;
 	}
 	on_hit(regs, l, site, task);

@@ -11,6 +11,7 @@
 
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "bpf/typed.bpf.h"
 #include "bpf/words.bpf.h"
@@ -34,10 +35,6 @@ UNIT_SHARED const volatile __u32 gohttp2_value_bytes = 512; /* of one header val
 UNIT_SHARED const volatile __u32 gohttp2_payload = 0;	/* of each DATA frame, at most VALUE_BYTES - 1 */
 UNIT_SHARED const volatile bool gohttp2_data = false;	/* DATA frames are watched */
 UNIT_SHARED const volatile __u64 gohttp2_lengths = 0;	/* bit n: a header in gohttp2_names has a name of n bytes */
-
-/* Since 6.11. On older kernels that preempt, two frames on one CPU at once could corrupt each other. */
-extern void bpf_preempt_disable(void) __weak __ksym;
-extern void bpf_preempt_enable(void) __weak __ksym;
 
 #define log_debug(...) \
 	do { \

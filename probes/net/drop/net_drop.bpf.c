@@ -7,6 +7,7 @@
  * kernel's BTF.
  */
 #include "bpf/kernel.h"
+#include "bpf/preempt.bpf.h"
 
 #include "probes/net/count/net_count.bpf.h"
 #include "probes/net/flow/net_flow_direction.bpf.h"
@@ -425,21 +426,21 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 
 /* void (skb, location) */
 SEC("tp_btf/kfree_skb")
-int drop_args2(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(drop_args2)
 {
 	return drop(ctx, (struct sk_buff *)ctx[0], NULL, 0);
 }
 
 /* void (skb, location, reason) */
 SEC("tp_btf/kfree_skb")
-int drop_args3(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(drop_args3)
 {
 	return drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]);
 }
 
 /* void (skb, location, reason, rx_sk) */
 SEC("tp_btf/kfree_skb")
-int drop_args4(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(drop_args4)
 {
 	return drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]);
 }

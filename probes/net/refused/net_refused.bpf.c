@@ -12,6 +12,7 @@
 #include "bpf/kernel.h"
 
 #include "bpf/ident_listen.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "probes/net/count/net_count.bpf.h"
 #include "probes/net/packet/net_select.bpf.h"
 #include "probes/net/packet/net_skb.bpf.h"
@@ -427,7 +428,7 @@ static __always_inline int freed(struct sk_buff *skb, __u8 step)
 
 /* Since 6.3: void (skb, location) */
 SEC("tp_btf/consume_skb")
-int refused_syn(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(refused_syn)
 {
 	if (ctx[1] < refused_start || ctx[1] >= refused_end)
 		return 0;
@@ -436,7 +437,7 @@ int refused_syn(__u64 *ctx)
 
 /* Before: void (skb) */
 SEC("tp_btf/consume_skb")
-int refused_syn_plain(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(refused_syn_plain)
 {
 	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 
@@ -447,7 +448,7 @@ int refused_syn_plain(__u64 *ctx)
 
 /* void (skb, location, ...) */
 SEC("tp_btf/kfree_skb")
-int refused_ack(__u64 *ctx)
+int BPF_PROG_NOPREEMPT(refused_ack)
 {
 	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 

@@ -5,12 +5,13 @@
  * A call that is not selected costs one table lookup. On the way of most selected calls each call of a function
  * counts, of the kernel's as of these programs' own: it costs as much as a third of the record (decision 15).
  *
- * No program here sleeps, and both run with preemption disabled, so they own the per-CPU scratch memory.
+ * No program here sleeps, and all run with preemption disabled, so they own the per-CPU scratch memory.
  */
 #include "bpf/ident_file.bpf.h"
 #include "bpf/ident_go.bpf.h"
 #include "bpf/kernel.h"
 #include "bpf/plain.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "probes/sys/bpf/sys_call.bpf.h"
 #include "probes/sys/bpf/sys_fetch.bpf.h"
 #include "probes/sys/bpf/sys_kernel_ctx.bpf.h"
@@ -903,7 +904,7 @@ static __noinline int sample_out(struct pt_regs *regs)
 }
 
 SEC("tp_btf/sys_enter")
-int BPF_PROG(sys_enter, struct pt_regs *regs, long nr)
+int BPF_PROG_NOPREEMPT(sys_enter, struct pt_regs *regs, long nr)
 {
 	__u32 todo = do_any(nr, false, 0);
 	__u64 now_ns;
@@ -950,7 +951,7 @@ static __always_inline int exit_long(struct call *c, __u32 todo)
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit, struct pt_regs *regs, long ret)
+int BPF_PROG_NOPREEMPT(sys_exit, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
 	__u64 stack = stack_of(regs);

@@ -4,6 +4,7 @@
  * programs replace those of sys.bpf.c and write no records.
  */
 #include "bpf/kernel.h"
+#include "bpf/preempt.bpf.h"
 #include "probes/sys/bpf/sys_call.bpf.h"
 #include "probes/sys/bpf/sys_pred.bpf.h"
 #include "probes/sys/bpf/sys_select.bpf.h"
@@ -236,7 +237,7 @@ static __always_inline void sum_call(const struct call *c, long nr, __u32 todo, 
 /* ---- programs ---- */
 
 SEC("tp_btf/sys_enter")
-int BPF_PROG(sys_enter_sum, struct pt_regs *regs, long nr)
+int BPF_PROG_NOPREEMPT(sys_enter_sum, struct pt_regs *regs, long nr)
 {
 	__u32 todo = do_any(nr, false, 0);
 
@@ -258,7 +259,7 @@ static __noinline bool sum_selected(struct call *c, __u32 todo)
 
 /* Replaces sys_exit. */
 SEC("tp_btf/sys_exit")
-int BPF_PROG(sys_exit_sum, struct pt_regs *regs, long ret)
+int BPF_PROG_NOPREEMPT(sys_exit_sum, struct pt_regs *regs, long ret)
 {
 	long nr = regs_nr(regs);
 	__u64 stack = stack_of(regs);

@@ -5,6 +5,7 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "bpf/ring.bpf.h"
 #include "probes/sys/bpf/sys_mm.bpf.h"
 #include "probes/sys/bpf/sys_select.bpf.h"
@@ -136,7 +137,7 @@ static __always_inline int killed_by(int signo)
 }
 
 SEC("tp_btf/signal_deliver")
-int BPF_PROG(sys_signal, int signo, struct kernel_siginfo *info, struct k_sigaction *action)
+int BPF_PROG_NOPREEMPT(sys_signal, int signo, struct kernel_siginfo *info, struct k_sigaction *action)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct sys_signal_rec *r;
@@ -209,13 +210,13 @@ static __always_inline int fault(__u64 addr, void *regs, __u64 error, bool kerne
 }
 
 SEC("tp_btf/page_fault_user")
-int BPF_PROG(sys_fault_user, unsigned long addr, struct pt_regs *regs, unsigned long error)
+int BPF_PROG_NOPREEMPT(sys_fault_user, unsigned long addr, struct pt_regs *regs, unsigned long error)
 {
 	return fault(addr, regs, error, false);
 }
 
 SEC("tp_btf/page_fault_kernel")
-int BPF_PROG(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigned long error)
+int BPF_PROG_NOPREEMPT(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigned long error)
 {
 	return fault(addr, regs, error, true);
 }
@@ -229,7 +230,7 @@ static __always_inline bool select_ended(__u32 tgid)
 }
 
 SEC("tp_btf/sched_process_exit")
-int BPF_PROG(sys_procexit, struct task_struct *task)
+int BPF_PROG_NOPREEMPT(sys_procexit, struct task_struct *task)
 {
 	struct sys_procexit_rec *r;
 	__u32 tgid = task->tgid;
@@ -296,14 +297,14 @@ static __always_inline int uring_submit(struct io_kiocb *req)
 
 /* Since 6.3. */
 SEC("tp_btf/io_uring_submit_req")
-int BPF_PROG(sys_uring_submit, struct io_kiocb *req)
+int BPF_PROG_NOPREEMPT(sys_uring_submit, struct io_kiocb *req)
 {
 	return uring_submit(req);
 }
 
 /* 6.0 to 6.2. */
 SEC("tp_btf/io_uring_submit_sqe")
-int BPF_PROG(sys_uring_submit_sqe, struct io_kiocb *req)
+int BPF_PROG_NOPREEMPT(sys_uring_submit_sqe, struct io_kiocb *req)
 {
 	return uring_submit(req);
 }
@@ -327,14 +328,14 @@ static __always_inline int uring_complete(void *ctx, void *req, __u64 user_data,
 
 /* 5.19 to 6.14. */
 SEC("tp_btf/io_uring_complete")
-int BPF_PROG(sys_uring_complete_plain, void *ring, void *req, __u64 user_data, int res, unsigned int flags)
+int BPF_PROG_NOPREEMPT(sys_uring_complete_plain, void *ring, void *req, __u64 user_data, int res, unsigned int flags)
 {
 	return uring_complete(ring, req, user_data, res, flags);
 }
 
 /* Since 6.15. */
 SEC("tp_btf/io_uring_complete")
-int BPF_PROG(sys_uring_complete, struct io_ring_ctx *ring, void *req, struct io_uring_cqe *cqe)
+int BPF_PROG_NOPREEMPT(sys_uring_complete, struct io_ring_ctx *ring, void *req, struct io_uring_cqe *cqe)
 {
 	return uring_complete(ring, req, cqe->user_data, cqe->res, cqe->flags);
 }
