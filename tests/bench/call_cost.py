@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """CPU time of nginx for a request (`return 200`, keep-alive) and of PostgreSQL for a transaction (pgbench -S) while
-`sonde rpc` watches calls at sockets, over that of neighbouring turns without it.
+`sonde rpc` watches calls at sockets, over that of neighbouring turns without it; and with empty programs at the same
+tracepoints, the least that any can cost.
 
 A round has a turn of each way to watch between two unwatched ones; a turn is a fixed number of requests. The figure
 is the median of the rounds' ratios. Servers and clients are Debian's, in a root of their own (tests/soak).
@@ -64,16 +65,19 @@ class Postgres(servers.Pgbench):
         return (int(words[13]) + int(words[14])) / os.sysconf("SC_CLK_TCK")
 
 
-# name -> words of sonde
-def ways(server, source):
+# name -> command
+def ways(server, source, build):
+    sonde = [os.path.join(build, "sonde"), "rpc", "--agent=no", "-o", "null", "--source", source]
     tree = ["--pid", ",".join(map(str, server.watched()))] if isinstance(server, Nginx) else []
-    return {"no process selected": ["--source", source, "--pid", "1"],
-            "connections of no interest": ["--source", source, "--port", "1"],
-            "watched": ["--source", source, *tree, "--port", str(server.port)]}
+    empty = os.path.join(build, "tests", "bench", "bench_empty_tp")
+    return {"empty programs": [empty, "sock_send_length", "sock_recv_length"],
+            "no process selected": [*sonde, "--pid", "1"],
+            "connections of no interest": [*sonde, "--port", "1"],
+            "watched": [*sonde, *tree, "--port", str(server.port)]}
 
 
-def turn(server, sonde, words):
-    watcher = Watcher([sonde, "rpc", *words, "--agent=no", "-o", "null"], "ready") if words else None
+def turn(server, command=None):
+    watcher = Watcher(command, "ready") if command else None
     before = server.cpu_s()
     server.work()
     took = server.cpu_s() - before
@@ -82,15 +86,15 @@ def turn(server, sonde, words):
     return took
 
 
-def measure(make, source, sonde, rounds, bounds):
+def measure(make, source, build, rounds, bounds):
     server, ratios, plain = make(), {}, []
     try:
-        named = ways(server, source)
-        turn(server, sonde, None)
-        before = turn(server, sonde, None)
+        named = ways(server, source, build)
+        turn(server)
+        before = turn(server)
         for _ in range(rounds):
-            took = {name: turn(server, sonde, named[name]) for name in random.sample(sorted(named), len(named))}
-            after = turn(server, sonde, None)
+            took = {name: turn(server, named[name]) for name in random.sample(sorted(named), len(named))}
+            after = turn(server)
             for name, seconds in took.items():
                 ratios.setdefault(name, []).append(seconds * 2 / (before + after))
             ratios.setdefault("nothing", []).append(after / before)
@@ -113,12 +117,11 @@ def main():
     p.add_argument("--rounds", type=int, default=12)
     p.add_argument("--only", choices=["nginx", "postgres"])
     args = p.parse_args()
-    sonde = os.path.join(args.build, "sonde")
     if args.only != "postgres":
-        measure(Nginx, "http", sonde, args.rounds, {
+        measure(Nginx, "http", args.build, args.rounds, {
             "no process selected": 1.03, "connections of no interest": 1.03, "watched": 1.15})
     if args.only != "nginx":
-        measure(Postgres, "postgresql", sonde, args.rounds, {"watched": 1.05})
+        measure(Postgres, "postgresql", args.build, args.rounds, {"watched": 1.05})
 
 
 if __name__ == "__main__":
