@@ -8,6 +8,7 @@
  */
 #include "bpf/kernel.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/preempt.bpf.h"
 #include "probes/call/bpf/call_op.bpf.h"
 #include "probes/call/bpf/call_regs.bpf.h"
 #include "probes/call/bpf/call_state.bpf.h"
@@ -31,42 +32,112 @@ static __always_inline bool is_selected(const struct task_struct *task)
 	return !(task->flags & PF_KTHREAD) && select_task_of(task->tgid);
 }
 
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct inet_connection_sock___at {
+	void *icsk_ulp_ops;
+};
+
+struct tcp_sock___at {
+	struct inet_connection_sock___at inet_conn;
+	__u32 copied_seq, write_seq;
+};
+
+#pragma clang attribute pop
+
+/* Where the process has read to, or written to. */
+static __always_inline __u32 tcp_at(const struct tcp_sock___at *tp, __u32 dir)
+{
+	return dir == CALL_TX ? tp->write_seq : tp->copied_seq;
+}
+
+/* In the first operation on a connection. Under kernel TLS sequence numbers count more than the bytes. */
+static __always_inline void count_begin(struct call_sock *s, struct sock *sk)
+{
+	const struct tcp_sock___at *tp = (const void *)bpf_skc_to_tcp_sock(sk);
+
+	if (!tp || tp->inet_conn.icsk_ulp_ops)
+		return;
+	s->at[CALL_RX] = tcp_at(tp, CALL_RX);
+	s->at[CALL_TX] = tcp_at(tp, CALL_TX);
+	s->counted = 1;
+}
+
+static __always_inline void frames_missed(struct call_frames *f, __u32 dir, __u32 n)
+{
+	if (!f->whole[dir] && f->left[dir] >= n)
+		f->left[dir] -= n;
+	else
+		f->lost[dir] = 1;
+}
+
+/*
+ * Counts bytes that no hook saw: those that splice(2) or a mapping read, and operations whose program the kernel
+ * skipped (preempt.bpf.h). The offset of the next record shows the gap. Where TCP counts fewer bytes than the hooks,
+ * they are not its own (BPF redirects them): such a connection is not compared.
+ */
+static __always_inline void count_missed(struct call_sock *s, struct sock *sk, __u32 dir, __u32 size)
+{
+	const struct tcp_sock___at *tp = (const void *)bpf_skc_to_tcp_sock(sk);
+	__u32 at, missed;
+
+	if (!tp)
+		return;
+	at = tcp_at(tp, dir);
+	missed = at - s->at[dir] - size;
+	s->at[dir] = at;
+	if (!missed)
+		return;
+	if ((__s32)missed < 0) {
+		s->counted = 0;
+		return;
+	}
+	s->bytes[dir] += missed;
+	frames_missed(&s->frames, dir, missed);
+}
+
 static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 {
-	struct call_op op = { .sk = sk, .size = ret, .dir = dir };
 	struct task_struct *task;
+	struct call_sock *s;
+	struct call_op op;
 
 	if (ret < 0)
 		return 0;
 	task = bpf_get_current_task_btf();
 	if (!is_selected(task))
 		return 0;
-	op.s = bpf_sk_storage_get(&call_socks, sk, NULL, ret ? BPF_SK_STORAGE_GET_F_CREATE : 0);
-	if (!op.s)
+	s = bpf_sk_storage_get(&call_socks, sk, NULL, ret ? BPF_SK_STORAGE_GET_F_CREATE : 0);
+	if (!s)
 		return 0;
-	op.s->bytes[dir] += ret;
-	if (op.s->class == CLASS_IGNORED)
+	s->bytes[dir] += ret;
+	if (s->class == CLASS_IGNORED)
 		return 0;
-	op.tgid = task->tgid;
-	op.tid = task->pid;
-	op.start_ns = task->group_leader->start_boottime;
+	op = (struct call_op){
+		.sk = sk, .s = s, .size = ret, .dir = dir,
+		.tgid = task->tgid, .tid = task->pid, .start_ns = task->group_leader->start_boottime,
+	};
 	if (!ret)
 		return dir == CALL_RX ? op_end(&op) : 0;
-	if (op.s->class == CLASS_NEW)
-		op.s->cookie = bpf_get_socket_cookie(sk);
+	if (s->class == CLASS_NEW) {
+		s->cookie = bpf_get_socket_cookie(sk);
+		count_begin(s, sk);
+	} else if (s->counted && s->class != CLASS_TLS) {
+		count_missed(s, sk, dir, ret);
+	}
 	op.regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	op.is_32bit = task->REGS_STATUS & REGS_32BIT;
 	return op_run(&op);
 }
 
 SEC("tp_btf/sock_send_length")
-int BPF_PROG(call_send, struct sock *sk, int ret, int flags)
+int BPF_PROG_NOPREEMPT(call_send, struct sock *sk, int ret, int flags)
 {
 	return operated(sk, ret, CALL_TX);
 }
 
 SEC("tp_btf/sock_recv_length")
-int BPF_PROG(call_recv, struct sock *sk, int ret, int flags)
+int BPF_PROG_NOPREEMPT(call_recv, struct sock *sk, int ret, int flags)
 {
 	return flags & MSG_PEEK ? 0 : operated(sk, ret, CALL_RX);
 }

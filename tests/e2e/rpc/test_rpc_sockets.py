@@ -303,6 +303,32 @@ def test_responses_beyond_requests(sonde, tmp_path):
         "their responses were seen without their requests"}
 
 
+def test_bodies_that_splice_reads(sonde, server):
+    """No hook sees splice(2) read a socket: TCP's own count says how many bytes went by, and the calls stay right."""
+    one = server()
+    child = sonde("rpc", "--json", "--source", "http", "--port", str(one.address[1]))
+    head, none = Server._answer("/20000")[:-20000], Server._answer("/e")
+    out, into = os.pipe()
+    with socket.create_connection(one.address) as s:
+        for _ in range(20):
+            s.sendall(b"GET /20000 HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert s.recv(len(head), socket.MSG_WAITALL) == head
+            left = 20000
+            while left:
+                moved = os.splice(s.fileno(), into, left)
+                left -= moved
+                while moved:
+                    moved -= len(os.read(out, moved))
+            s.sendall(b"GET /e HTTP/1.1\r\nHost: here\r\n\r\n")
+            assert s.recv(len(none), socket.MSG_WAITALL) == none
+        wait_for(child, {os.getpid()}, 80)
+    child.finish()
+    os.close(out)
+    os.close(into)
+    assert count(calls_of(child, {os.getpid()})) == {
+        (side, *answer, "done"): 20 for side in ("client", "server") for answer in (("/20000", 200), ("/e", 404))}
+
+
 def test_latency_is_between_the_clocks_of_both_programs(sonde):
     """It spans what the server took between its own calls, and is within what the client took around its own."""
     request, answer, inside, outside = b"GET /5 HTTP/1.1\r\nHost: here\r\n\r\n", Server._answer("/5"), [], []
