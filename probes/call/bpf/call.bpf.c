@@ -63,6 +63,14 @@ static __always_inline void count_begin(struct call_sock *s, struct sock *sk)
 	s->counted = 1;
 }
 
+/* A read that ends the stream counts the FIN, too. */
+static __always_inline bool is_fin(const struct sock *sk, __u32 dir, __u32 missed)
+{
+	const struct sock___call *ended = (const void *)sk;
+
+	return missed == 1 && dir == CALL_RX && ended->sk_shutdown & RCV_SHUTDOWN;
+}
+
 static __always_inline void frames_missed(struct call_frames *f, __u32 dir, __u32 n)
 {
 	if (!f->whole[dir] && f->left[dir] >= n)
@@ -86,7 +94,7 @@ static __always_inline void count_missed(struct call_sock *s, struct sock *sk, _
 	at = tcp_at(tp, dir);
 	missed = at - s->at[dir] - size;
 	s->at[dir] = at;
-	if (!missed)
+	if (!missed || is_fin(sk, dir, missed))
 		return;
 	if ((__s32)missed < 0) {
 		s->counted = 0;

@@ -303,6 +303,22 @@ def test_responses_beyond_requests(sonde, tmp_path):
         "their responses were seen without their requests"}
 
 
+def test_last_bytes_that_come_with_the_end(sonde):
+    """One read takes the response and the FIN behind it, which is a sequence number, too."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]))
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            client.sendall(b"GET /late HTTP/1.0\r\nHost: here\r\n\r\n")
+            conn.recv(1000)
+            conn.sendall(b"HTTP/1.0 404 Not Found\r\n\r\nuntil the end")
+            conn.shutdown(socket.SHUT_WR)
+            helpers.wait_until(lambda: client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == b"\x08")
+            assert client.recv(1000).endswith(b"until the end")     # CLOSE_WAIT before
+        wait_for(child, {os.getpid()}, 2)
+    child.finish()
+    assert count(calls_of(child, {os.getpid()})) == {(side, "/late", 404, "done"): 1 for side in ("client", "server")}
+
+
 def test_bodies_that_splice_reads(sonde, server):
     """No hook sees splice(2) read a socket: TCP's own count says how many bytes went by, and the calls stay right."""
     one = server()
