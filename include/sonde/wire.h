@@ -66,6 +66,7 @@ struct sonde_rec {
 #define SONDE_LOST_CALL_MEMORY 12	/* decoder: a call beyond the memory of the parsers */
 #define SONDE_LOST_NO_REQUEST 13	/* decoder: a call whose response was seen without its request */
 #define SONDE_LOST__MAX 14
+#define SONDE_LOST_TAKEN 15	/* kernel, not a loss: of the recursion, what a second program took */
 #define SONDE_LOST_ROOM 16	/* of a ledger: a power of two */
 
 /* seen = delivered + filtered + sampled + sum of lost. Per CPU in the kernel. */

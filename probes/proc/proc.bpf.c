@@ -113,8 +113,7 @@ int BPF_PROG(proc_free, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG_NOPREEMPT(proc_fork, struct task_struct *parent, struct task_struct *child)
+TP_PROG(sched_process_fork, 0, proc_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct sonde_ledger *l;
 	struct proc_fork_rec *r;
@@ -196,14 +195,12 @@ static __always_inline int exec_record(struct task_struct *task, int old_tid, st
 }
 
 /* Kernels with bpf_loop(), since 5.17: a tenth of the verifier's work. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG_NOPREEMPT(proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+TP_PROG(sched_process_exec, 1, proc_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
 	return exec_record(task, old_tid, bprm, true);
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG_NOPREEMPT(proc_exec_plain, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+TP_PROG(sched_process_exec, 1, proc_exec_plain, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
 {
 	return exec_record(task, old_tid, bprm, false);
 }
@@ -233,8 +230,7 @@ static __always_inline int exit_record(struct task_struct *task, bool last)
 }
 
 /* Kernels that tell whether it was the last thread (since 6.16). */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG_NOPREEMPT(proc_exit, struct task_struct *task, bool group_dead)
+TP_PROG(sched_process_exit, 2, proc_exit, struct task_struct *task, bool group_dead)
 {
 	return exit_record(task, group_dead);
 }
@@ -243,8 +239,7 @@ int BPF_PROG_NOPREEMPT(proc_exit, struct task_struct *task, bool group_dead)
  * The others: the count of live threads was lowered just before. When the last two exit at the same moment on
  * two CPUs, both may see 0; readers take the first.
  */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG_NOPREEMPT(proc_exit_count, struct task_struct *task)
+TP_PROG(sched_process_exit, 2, proc_exit_count, struct task_struct *task)
 {
 	struct signal_struct *sig = BPF_CORE_READ(task, signal);
 
@@ -252,8 +247,7 @@ int BPF_PROG_NOPREEMPT(proc_exit_count, struct task_struct *task)
 }
 
 /* exec renames too, and its own record follows: that one is enough. */
-SEC("tp_btf/task_rename")
-int BPF_PROG_NOPREEMPT(proc_rename, struct task_struct *task, const char *comm)
+TP_PROG(task_rename, 3, proc_rename, struct task_struct *task, const char *comm)
 {
 	struct sonde_ledger *l;
 	struct proc_rename_rec *r;
@@ -274,8 +268,7 @@ int BPF_PROG_NOPREEMPT(proc_rename, struct task_struct *task, const char *comm)
 }
 
 /* Of all hierarchies only cgroup v2 (number 0) gives keys. */
-SEC("tp_btf/cgroup_attach_task")
-int BPF_PROG_NOPREEMPT(proc_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
+TP_PROG(cgroup_attach_task, 4, proc_cgroup, struct cgroup *dst, const char *path, struct task_struct *task)
 {
 	struct sonde_ledger *l;
 	struct proc_cgroup_rec *r;

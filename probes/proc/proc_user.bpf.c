@@ -78,14 +78,12 @@ static __always_inline int used(struct sock *sk, int ret)
 }
 
 /* Since 6.3, after the call of the protocol. */
-SEC("tp_btf/sock_send_length")
-int BPF_PROG_NOPREEMPT(proc_send, struct sock *sk, int ret)
+TP_PROG(sock_send_length, 5, proc_send, struct sock *sk, int ret)
 {
 	return used(sk, ret);
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG_NOPREEMPT(proc_recv, struct sock *sk, int ret)
+TP_PROG(sock_recv_length, 6, proc_recv, struct sock *sk, int ret)
 {
 	return used(sk, ret);
 }

@@ -39,6 +39,7 @@
 #define DEFAULT_WAKEUP_PCT 25
 #define MAX_EXCLUDED 1024
 #define MMAP_RINGS "sonde_plain"
+#define SECOND_GRACE_NS 1000000	/* a task that was preempted between two programs runs again, mostly */
 #define DETACH_GRACE_NS 20000000	/* without membarrier(2): far above the run time of a program */
 
 enum ring_class { RINGS_BULK, RINGS_LIFE, RINGS__MAX };	/* bpf/ring.bpf.h */
@@ -71,6 +72,7 @@ struct probe_env {
 	int *ring_fds;			/* owned; by class and CPU; -1 = none */
 	struct async_map_update *puts;	/* rings on their way into their arrays; NULL = all are there */
 	struct programs programs;
+	uint64_t skipped[SONDE_INSTANCES];	/* events that no program saw, since the kernel skipped it */
 	int (*sink)(void *ctx, const struct sonde_rec *r);
 	void (*catch_up)(void *ctx);
 	void *sink_ctx;
@@ -348,6 +350,17 @@ int probe_env_btf_find(struct probe_env *env, const char *name, uint32_t kind)
 	return id < 0 ? -ENOENT : id;
 }
 
+bool probe_env_tracepoints_preempt(struct probe_env *env)
+{
+	const int id = probe_env_btf_find(env, "tp_transition_snapshot", BTF_KIND_STRUCT);
+	const struct btf_type *t = id < 0 ? NULL : btf__type_by_id(env->btf, (uint32_t)id);
+
+	for (int i = 0; t && i < btf_vlen(t); i++)
+		if (!strcmp(btf__name_by_offset(env->btf, btf_members(t)[i].name_off), "srcu_gp"))
+			return true;
+	return false;
+}
+
 static void find_types(const struct btf *btf, uint32_t ids[static SONDE_TYPE__MAX])
 {
 	static const char *const names[] = {
@@ -609,6 +622,7 @@ int probe_env_forget(struct probe_env *env, uint16_t instance)
 	programs_forget(&env->programs, instance);
 	env->select_flags[instance] = probe_select_flags(&env->select);
 	env->own_select[instance] = NULL;
+	env->skipped[instance] = 0;
 	for (uint32_t class = 0; zeros && class < SONDE_CLASSES; class++) {
 		uint32_t row = instance * SONDE_CLASSES + class;
 
@@ -624,20 +638,17 @@ static void add_row(struct sonde_ledger *sum, const struct sonde_ledger *row)
 	sum->delivered += row->delivered;
 	sum->filtered += row->filtered;
 	sum->sampled += row->sampled;
-	for (int i = 0; i < SONDE_LOST__MAX; i++)
+	for (int i = 0; i < SONDE_LOST_ROOM; i++)
 		sum->lost[i] += row->lost[i];
 }
 
-int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
+static int add_rows(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
 {
 	_cleanup_free_ struct sonde_ledger *cpus = calloc(env->n_cpus, sizeof(*cpus));
 	int fd = probe_env_shared_map(env, "sonde_ledger");
-	uint64_t misses;
 
 	if (!cpus)
 		return -ENOMEM;
-	if (instance >= SONDE_INSTANCES)
-		return -ERANGE;
 	*ret = (struct sonde_ledger){ 0 };
 	for (uint32_t class = 0; class < SONDE_CLASSES; class++) {
 		uint32_t row = instance * SONDE_CLASSES + class;
@@ -647,9 +658,31 @@ int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledg
 		for (unsigned cpu = 0; cpu < env->n_cpus; cpu++)
 			add_row(ret, &cpus[cpu]);
 	}
+	return 0;
+}
+
+/* An event that a program missed is lost unless the second program took it, which it may be about to. */
+int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret)
+{
+	const struct timespec pause = { .tv_nsec = SECOND_GRACE_NS };
+	uint64_t misses;
+	int r;
+
+	if (instance >= SONDE_INSTANCES)
+		return -ERANGE;
 	misses = programs_misses(&env->programs, instance);
-	ret->seen += misses;
-	ret->lost[SONDE_LOST_RECURSION] += misses;
+	r = add_rows(env, instance, ret);
+	if (r == 0 && misses > env->skipped[instance] + ret->lost[SONDE_LOST_TAKEN]) {
+		nanosleep(&pause, NULL);
+		r = add_rows(env, instance, ret);
+	}
+	if (r < 0)
+		return r;
+	if (misses > env->skipped[instance] + ret->lost[SONDE_LOST_TAKEN])
+		env->skipped[instance] = misses - ret->lost[SONDE_LOST_TAKEN];
+	ret->lost[SONDE_LOST_TAKEN] = 0;
+	ret->seen += env->skipped[instance];
+	ret->lost[SONDE_LOST_RECURSION] += env->skipped[instance];
 	return 0;
 }
 

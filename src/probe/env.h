@@ -73,6 +73,9 @@ int probe_env_prepare(struct probe_env *env, struct bpf_object *obj, uint16_t in
  */
 int probe_env_load(struct probe_env *env, struct bpf_object *obj, struct err *err);
 
+/* Does this kernel leave preemption on in programs at tracepoints (bpf/preempt.bpf.h)? */
+bool probe_env_tracepoints_preempt(struct probe_env *env);
+
 /* Counts the recursion misses of @prog as seen and lost (SONDE_LOST_RECURSION) by @instance. */
 int probe_env_watch(struct probe_env *env, const struct bpf_program *prog, uint16_t instance);
 

@@ -22,11 +22,16 @@
 
 #define STRUCT "struct "	/* prefix of hook.needs */
 
+/* bpf/preempt.bpf.h */
+#define AGAIN "_again"		/* suffix of a second program */
+#define TURNS 65536		/* of the map where programs and their second ones meet */
+
 struct hook_try {
 	bool chosen;		/* for the next attempt */
 	enum hook_state state;
 	struct err err;
 	struct bpf_link *link;	/* owned */
+	struct bpf_link *again;	/* owned; of the second program; NULL = none */
 	int link_fd;		/* owned; created without libbpf; 0 = none */
 };
 
@@ -172,6 +177,25 @@ static struct bpf_object *open_object(const struct hooks_spec *spec, int *ret_ty
 	return obj;
 }
 
+/* The program that runs where the kernel skips @prog, or NULL. */
+static struct bpf_program *second_of(const struct bpf_object *obj, const char *prog)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s" AGAIN, prog);
+	return bpf_object__find_program_by_name(obj, name);
+}
+
+static void load_second(struct hooks *h, struct bpf_object *obj, const char *prog)
+{
+	struct bpf_program *second = second_of(obj, prog);
+
+	if (!second || !probe_env_tracepoints_preempt(h->env))
+		return;
+	bpf_program__set_autoload(second, true);
+	bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, "tp_turns"), TURNS);
+}
+
 /* One attempt, with the chosen programs, or with @only if not NULL. */
 static int load(struct hooks *h, const struct hook *only, struct bpf_object **ret, struct err *err)
 {
@@ -191,8 +215,10 @@ static int load(struct hooks *h, const struct hook *only, struct bpf_object **re
 		prog = bpf_object__find_program_by_name(obj, h->spec.rows[i].prog);
 		if (!prog)
 			return err_set(err, -EINVAL, "the BPF object has no program %s", h->spec.rows[i].prog);
-		if (only ? only == &h->spec.rows[i] : h->tries[i].chosen)
-			bpf_program__set_autoload(prog, true);
+		if (only ? only != &h->spec.rows[i] : !h->tries[i].chosen)
+			continue;
+		bpf_program__set_autoload(prog, true);
+		load_second(h, obj, h->spec.rows[i].prog);
 	}
 	r = probe_env_prepare(h->env, obj, h->instance, err);
 	if (r < 0)
@@ -335,6 +361,9 @@ static void attach_one(struct hooks *h, size_t i, int cgroup_fd)
 	}
 	if (row->attach == HOOK_ATTACH_TRACE)
 		probe_env_watch(h->env, prog, h->instance);
+	prog = second_of(h->obj, row->prog);
+	if (prog && bpf_program__autoload(prog))	/* without it the misses are lost events */
+		t->again = attach_aside(probe_env_coop(h->env), prog, false, -1);
 }
 
 int hooks_attach(struct hooks *h, int cgroup_fd)
@@ -396,9 +425,10 @@ void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, vo
 void hooks_detach(struct hooks *h)
 {
 	for (size_t i = 0; h && i < h->spec.n_rows; i++) {
-		struct bpf_link *link = TAKE_PTR(h->tries[i].link);
+		struct bpf_link *link = TAKE_PTR(h->tries[i].link), *again = TAKE_PTR(h->tries[i].again);
 		bool left = coop_leave(probe_env_coop(h->env));
 
+		bpf_link__destroy(again);	/* never without the first */
 		bpf_link__destroy(link);
 		coop_return(probe_env_coop(h->env), left);
 		if (h->tries[i].link_fd)

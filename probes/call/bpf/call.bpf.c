@@ -138,14 +138,12 @@ static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 	return op_run(&op);
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG_NOPREEMPT(call_send, struct sock *sk, int ret, int flags)
+TP_PROG(sock_send_length, 0, call_send, struct sock *sk, int ret, int flags)
 {
 	return operated(sk, ret, CALL_TX);
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG_NOPREEMPT(call_recv, struct sock *sk, int ret, int flags)
+TP_PROG(sock_recv_length, 1, call_recv, struct sock *sk, int ret, int flags)
 {
 	return flags & MSG_PEEK ? 0 : operated(sk, ret, CALL_RX);
 }
