@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/vec.h"
 #include "clickhouse/clickhouse_target.h"
@@ -105,6 +106,13 @@ void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct c
 
 /* Appends the statements that make the views over the tables, or replace them. */
 void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out);
+
+/*
+ * Appends the query of the view call_sides for calls whose later side is in a span of the wall clock, both ends
+ * included; 0 = no bound. The server reads the rows of the span and of a minute around it. A condition on the view
+ * would be applied to the joined calls, of all rows.
+ */
+void clickhouse_schema_sides(int64_t since_ns, int64_t until_ns, struct buf *out);
 
 /*
  * Appends the statements that make the tables of a database over all servers of a cluster: they read the tables of

@@ -200,6 +200,37 @@ def fleet(server, tmp_path_factory):
 
 
 @pytest.mark.replay
+def test_of_a_span_of_calls_only_its_rows_are_read(server):
+    """Also where one side is before the span, by a clock that is 5 s off."""
+    new_db(server, "spans")
+    begin, rows = 1767225600, 400_000   # 2026-01-01; 5 h 33 min
+    server.query(clickhouse_server.CALLS.format(
+        begin=begin, first=0, rows=rows, hosts=2, apart=100_000_007, late=5 * 10**9), "spans")
+    since, until = begin + 9000, begin + 9300
+    sides = run("clickhouse", "sides", "--since", f"@{since}", "--until", f"@{until}").stdout
+
+    def ask(calls):
+        answer = json.loads(server.query("SELECT count(), sum(network_ns), min(client_host), max(server_host) "
+                                         f"FROM {calls} unknown = '' FORMAT JSON", "spans"))
+        return answer["data"], answer["statistics"]["rows_read"]
+
+    got, read = ask(f"({sides}) WHERE")
+    want, all_read = ask(f"call_sides WHERE time >= toDateTime({since}) AND time < toDateTime({until}) AND")
+    assert got == want and int(got[0]["count()"]) == 3000
+    assert all_read >= rows and read <= rows // 8, (read, all_read)
+    # open to one side, or to both
+    for words, beyond in ((("--since", f"@{until}"), f"time >= toDateTime({until}) AND"),
+                          (("--until", f"@{since}"), f"time < toDateTime({since}) AND"), ((), "")):
+        one = run("clickhouse", "sides", *words).stdout
+        assert ask(f"({one}) WHERE")[0] == ask(f"call_sides WHERE {beyond}")[0]
+    for words, text in ((("init", "--since", "1h", server.url("spans")), "clickhouse sides has them"),
+                        (("sides", server.url("spans")), "asks no server"),
+                        (("sides", "--since", "x"), "expected a")):
+        r = run("clickhouse", *words, check=False)
+        assert r.returncode == 2 and text in r.stderr and not r.stdout, r.stderr
+
+
+@pytest.mark.replay
 @pytest.mark.usefixtures("fleet")
 def test_sql_joins_both_sides_of_a_call(server):
     rows = server.rows("SELECT client_ns, server_ns, network_ns FROM call_sides WHERE unknown = '' AND "
