@@ -249,9 +249,10 @@ static bool says(const char *lines, const char *table, const char *column)
 
 	for (const char *at = lines; *at; at += at[0] == '\n') {
 		const size_t len = strcspn(at, "\n");
+		const char *name = at + n_table + 1;
 
 		if (len >= n_table + 1 && !memcmp(at, table, n_table) && at[n_table] == '\t' &&
-		    (!n_column || (len == n_table + 1 + n_column && !memcmp(at + n_table + 1, column, n_column))))
+		    (!n_column || (strcspn(name, "\t\n") == n_column && !memcmp(name, column, n_column))))
 			return true;
 		at += len;
 	}

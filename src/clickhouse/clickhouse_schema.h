@@ -88,10 +88,11 @@ void clickhouse_schema_free(struct clickhouse_schema *s); /* NULL is fine */
 struct clickhouse_table *clickhouse_schema_table(struct clickhouse_schema *s, const struct event_desc *desc);
 
 /*
- * Columns of the server: lines "table\tcolumn" of system.columns, which are untrusted. NULL: assume all. Afterwards
- * the inserts name the columns that are there. 0 or -ENOMEM.
+ * Columns of the server: lines "table\tcolumn", what follows does not matter, of system.columns, which are untrusted.
+ * NULL: assume all. Afterwards the inserts name the columns that are there. 0 or -ENOMEM.
  */
-#define CLICKHOUSE_SCHEMA_ASK "SELECT table, name FROM system.columns WHERE database = currentDatabase() FORMAT TSV"
+#define CLICKHOUSE_SCHEMA_ASK \
+	"SELECT table, name, type, version() FROM system.columns WHERE database = currentDatabase() FORMAT TSV"
 int clickhouse_schema_settle(struct clickhouse_schema *s, const char *lines);
 
 struct clickhouse_ddl {

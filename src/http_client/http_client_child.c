@@ -138,13 +138,13 @@ static int set_up(struct sender *s, char why[HTTP_EXCHANGE_WHY])
 	int r;
 
 	snprintf(s->type, sizeof(s->type), "Content-Type: %s", s->conf->type);
-	add_header(s, s->type);
 	if (s->conf->deliver) {
 		for (size_t i = 0; s->conf->headers && s->conf->headers[i]; i++)
 			add_header(s, s->conf->headers[i]);
 		o.answer_ms = s->conf->answer_ms;
 		o.once = true;
 	} else {
+		add_header(s, s->type);
 		add_env(s, env_of(s->conf->path, "HEADERS"));
 	}
 	r = http_exchange_new(&o, &s->x, why);

@@ -98,7 +98,7 @@ class Server:
                                   capture_output=True).stdout
         request = urllib.request.Request(f"http://{self.base}/?database={db}", data=sql.encode())
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read().decode()
+            return answer.read().decode(errors="surrogateescape")
 
     def rows(self, sql, db="sonde"):
         return [line.split("\t") for line in self.query(sql, db).splitlines()]
@@ -191,7 +191,8 @@ class Proxy:
                 if how == "before":
                     self.close_connection = True
                     return
-                status, answer = (503, b"busy") if how == "busy" else proxy.ask(self.path, body)
+                status, answer = (503, b"busy") if how == "busy" else proxy.ask(self.path, body,
+                                                                                self.headers["Content-Type"])
                 if how == "killed":
                     for pid in below(os.getpid(), "sonde-post"):
                         os.kill(pid, signal.SIGKILL)
@@ -210,9 +211,10 @@ class Proxy:
         self.http.daemon_threads = True
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
 
-    def ask(self, path, body):
+    def ask(self, path, body, kind):
+        """@kind: the Content-Type"""
         c = http.client.HTTPConnection(self.server.address, self.server.http, timeout=60)
-        c.request("POST", path, body)
+        c.request("POST", path, body, {"Content-Type": kind})
         answer = c.getresponse()
         data = answer.read()
         c.close()
