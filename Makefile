@@ -54,7 +54,7 @@ arm64: test-setup configure ## the same of arm64, built by a cross compiler (K="
 	@tests/vm/arm64 $(K)
 fuzz: test-setup ## fuzz every parser, S=100 seconds shared (T=name for one)
 	@$(CHECK) --fuzz-target='$(T)' fuzz
-fleet: test-setup all ## hosts in one ClickHouse: doc/FLEET.md, kills of server and sonde (a minute)
+fleet: test-setup all ## hosts in one ClickHouse: doc/FLEET.md, kills, servers that are away (five minutes)
 	@export SONDE=$(abspath $(B))/sonde; $(PYTHON) -m pytest -q tests/fleet && $(PYTHON) tests/fleet/run
 fleet-newest: test-setup all ## nightly: newest ClickHouse of npm, OpenTelemetry Collector of sid, 1 GB
 	@PYTHON=$(PYTHON) tests/fleet/newest $(abspath $(B))

@@ -432,7 +432,8 @@ def emit_xlats(tables):
               f"{c_string(x.unknown)} }},")
     print("};")
     print(f"const unsigned sys_n_xlats = {len(tables.xlats)};")
-    print(f"const struct sys_xlat *const sys_xlat_errno = &sys_xlats[{tables.xlat_ids['errno']}];")
+    for name in "af", "errno", "mpol_flags", "msg", "poll", "signum", "sockflags":
+        print(f"const struct sys_xlat *const sys_xlat_{name} = &sys_xlats[{tables.xlat_ids[name]}];")
 
 
 def emit_structs(tables):

@@ -136,7 +136,8 @@ struct sys_call {
 };
 
 extern const struct sys_xlat sys_xlats[];
-extern const struct sys_xlat *const sys_xlat_errno;
+extern const struct sys_xlat *const sys_xlat_af, *const sys_xlat_errno, *const sys_xlat_mpol_flags,
+	*const sys_xlat_msg, *const sys_xlat_poll, *const sys_xlat_signum, *const sys_xlat_sockflags;
 extern const unsigned sys_n_xlats;
 extern const struct sys_struct sys_structs[];
 extern const unsigned sys_n_structs;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 #include "clickhouse/clickhouse_block.h"
+#include "clickhouse/clickhouse_form.h"
 #include "clickhouse/clickhouse_target.h"
 #include "http_client/http_client_child.h"
 #include "http_client/http_exchange.h"
@@ -22,7 +23,8 @@ enum landed { LANDED_ALL, LANDED_NONE, LANDED_PART, LANDED_UNKNOWN, LANDED__MAX 
 
 struct delivery {
 	struct http_exchange *x;
-	const struct clickhouse_target *target;
+	const struct clickhouse_deliver_conf *conf;
+	bool plain;	/* not as a form: the server refused that, or it does not pay */
 	struct clickhouse_block block;
 	struct http_client_answer *a;
 	char reply[REPLY_MAX];
@@ -40,10 +42,14 @@ static int on_reply(void *ctx, const void *data, size_t size)
 	return 0;
 }
 
-static long post(struct delivery *d, const char *url, const void *data, size_t len)
+#define PLAIN_TYPE "Content-Type: application/octet-stream"
+
+static long post(struct delivery *d, const char *type, const char *url, const void *data, size_t len)
 {
 	d->reply_len = 0;
 	d->reply[0] = '\0';
+	if (http_exchange_header(d->x, type) < 0)
+		return 0;
 	return http_exchange_post(d->x, url, data, len, on_reply, d, d->a->why);
 }
 
@@ -83,7 +89,7 @@ static int64_t ask(struct delivery *d, const char *what, const char *from, const
 	int64_t n;
 
 	buf_printf(&sql, "SELECT %s FROM %s WHERE %s FORMAT TSV", what, from, where);
-	if (buf_error(&sql) || post(d, d->target->base, sql.data, sql.len) != 200)
+	if (buf_error(&sql) || post(d, PLAIN_TYPE, d->conf->target->base, sql.data, sql.len) != 200)
 		return -1;
 	n = strtoll(d->reply, &end, 10);
 	return end > d->reply && n >= 0 ? n : -1;
@@ -109,15 +115,23 @@ static enum landed find_out(struct delivery *d)
 
 static long insert(struct delivery *d)
 {
-	_cleanup_(buf_fini) struct buf url = { 0 };
+	_cleanup_(buf_fini) struct buf url = { 0 }, form = { 0 };
+	char type[CLICKHOUSE_FORM_TYPE] = PLAIN_TYPE;
 
-	buf_printf(&url, "%s&query_id=%s&query=", d->target->base, d->block.id);
-	clickhouse_target_add_escaped(&url, d->block.insert);
-	if (buf_error(&url)) {
+	buf_printf(&url, "%s&query_id=%s", d->conf->target->base, d->block.id);
+	d->plain = d->plain || !clickhouse_form_add_url(d->conf->columns, &d->block, &url);
+	if (d->plain) {
+		buf_add_str(&url, "&query=");
+		clickhouse_target_add_escaped(&url, d->block.insert);
+	} else {
+		clickhouse_form_add_body(&d->block, &form, type);
+	}
+	if (buf_error(&url) || buf_error(&form)) {
 		snprintf(d->a->why, sizeof(d->a->why), "no memory");
 		return 0;
 	}
-	return post(d, buf_str(&url), d->block.rows, d->block.head.rows_len);
+	return post(d, type, buf_str(&url), d->plain ? d->block.rows : form.data,
+		    d->plain ? d->block.head.rows_len : form.len);
 }
 
 static void settle(struct delivery *d, enum http_client_outcome outcome)
@@ -154,6 +168,10 @@ static bool round_trip(struct delivery *d, bool open)
 	}
 	if (status)
 		quote(d);
+	if (status && !d->plain) {
+		d->plain = true;
+		return false;
+	}
 	if (!status || !clickhouse_deliver_is_refused(status, d->reply))
 		return false;
 	settle(d, POST_REFUSED);
@@ -163,7 +181,7 @@ static bool round_trip(struct delivery *d, bool open)
 void clickhouse_deliver(struct http_exchange *x, const struct http_client_child *conf, const void *data, size_t len,
 			struct http_client_answer *a)
 {
-	struct delivery d = { .x = x, .target = conf->ctx, .a = a };
+	struct delivery d = { .x = x, .conf = conf->ctx, .a = a };
 	const uint64_t end_ns = clock_boot_ns() + conf->patience_ns;
 	bool open;
 

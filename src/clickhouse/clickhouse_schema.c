@@ -2,6 +2,7 @@
 #include "clickhouse/clickhouse_schema.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,9 +249,10 @@ static bool says(const char *lines, const char *table, const char *column)
 
 	for (const char *at = lines; *at; at += at[0] == '\n') {
 		const size_t len = strcspn(at, "\n");
+		const char *name = at + n_table + 1;
 
 		if (len >= n_table + 1 && !memcmp(at, table, n_table) && at[n_table] == '\t' &&
-		    (!n_column || (len == n_table + 1 + n_column && !memcmp(at + n_table + 1, column, n_column))))
+		    (!n_column || (strcspn(name, "\t\n") == n_column && !memcmp(name, column, n_column))))
 			return true;
 		at += len;
 	}
@@ -390,8 +392,7 @@ void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct c
  * Both sides of a call in one row, without a join: they have the connection and the number on it in common, else the
  * caller's span. A side that has neither is a row of its own. Only durations are compared: clocks need not agree.
  */
-static const char call_sides[] =
-	"CREATE VIEW call_sides AS\n"
+static const char sides_of[] =
 	"SELECT until AS time, kind, method, path, operation, resource, client_host, client_process, server_host,\n"
 	"    server_process, server_address, server_port, client_ns, server_ns,\n"
 	"    multiIf(clients > 1 OR servers > 1, 'several calls have this connection and number',\n"
@@ -414,11 +415,34 @@ static const char call_sides[] =
 	"        IPv6NumToString(any(conn_dst)) AS server_address, any(conn_dport) AS server_port,\n"
 	"        maxIf(rpc_latency, rpc_side = 'client') AS client_ns,\n"
 	"        maxIf(rpc_latency, rpc_side = 'server') AS server_ns\n"
-	"    FROM rpc_call\n"
+	"    FROM rpc_call\n";
+static const char sides_by[] =
 	"    GROUP BY kind, numbered, traced, multiIf(\n"
 	"        numbered, cityHash64(conn_src, conn_sport, conn_dst, conn_dport, rpc_ordinal),\n"
-	"        traced, cityHash64(rpc_trace, rpc_span), cityHash64(run, seq))\n"
-	");\n\n";
+	"        traced, cityHash64(rpc_trace, rpc_span), cityHash64(run, seq))\n";
+
+#define SIDES_APART_NS (60 * NS_PER_S) /* of the times of a call's sides, whose clocks differ */
+#define DATES_END_NS (65534ll * 86400 * (int64_t)NS_PER_S) /* a Date has 16 bits */
+
+void clickhouse_schema_sides(int64_t since_ns, int64_t until_ns, struct buf *out)
+{
+	const int64_t apart_ns = SIDES_APART_NS, day_ns = 86400 * (int64_t)NS_PER_S;
+	const int64_t first_ns = MIN(since_ns, DATES_END_NS);
+	const int64_t last_ns = until_ns ? MIN(until_ns, DATES_END_NS) : DATES_END_NS;
+	const int64_t from_ns = MAX(first_ns - apart_ns, (int64_t)0), to_ns = MIN(last_ns + apart_ns, DATES_END_NS);
+	const bool all = !since_ns && !until_ns;
+
+	buf_add_str(out, sides_of);
+	if (!all)
+		buf_printf(out,
+			   "    WHERE date BETWEEN toDate(%" PRId64 ") AND toDate(%" PRId64 ")\n"
+			   "        AND ts_ns BETWEEN %" PRId64 " AND %" PRId64 "\n",
+			   from_ns / day_ns, to_ns / day_ns, from_ns, to_ns);
+	buf_add_str(out, sides_by);
+	if (!all)
+		buf_printf(out, "    HAVING max(ts_ns) BETWEEN %" PRId64 " AND %" PRId64 "\n", first_ns, last_ns);
+	buf_add_str(out, ")");
+}
 
 /* The tables have no rows of their own: they are made again whenever columns may be new. */
 void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char *db, const char *cluster,
@@ -436,6 +460,9 @@ void clickhouse_schema_distributed(const struct clickhouse_schema *s, const char
 void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out)
 {
 	for (size_t i = 0; i < s->tables.len; i++)
-		if (!strcmp(s->tables.items[i].name, "rpc_call"))
-			buf_printf(out, "DROP TABLE IF EXISTS call_sides;\n\n%s", call_sides);
+		if (!strcmp(s->tables.items[i].name, "rpc_call")) {
+			buf_add_str(out, "DROP TABLE IF EXISTS call_sides;\n\nCREATE VIEW call_sides AS\n");
+			clickhouse_schema_sides(0, 0, out);
+			buf_add_str(out, ";\n\n");
+		}
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/vec.h"
 #include "clickhouse/clickhouse_target.h"
@@ -87,10 +88,11 @@ void clickhouse_schema_free(struct clickhouse_schema *s); /* NULL is fine */
 struct clickhouse_table *clickhouse_schema_table(struct clickhouse_schema *s, const struct event_desc *desc);
 
 /*
- * Columns of the server: lines "table\tcolumn" of system.columns, which are untrusted. NULL: assume all. Afterwards
- * the inserts name the columns that are there. 0 or -ENOMEM.
+ * Columns of the server: lines "table\tcolumn", what follows does not matter, of system.columns, which are untrusted.
+ * NULL: assume all. Afterwards the inserts name the columns that are there. 0 or -ENOMEM.
  */
-#define CLICKHOUSE_SCHEMA_ASK "SELECT table, name FROM system.columns WHERE database = currentDatabase() FORMAT TSV"
+#define CLICKHOUSE_SCHEMA_ASK \
+	"SELECT table, name, type, version() FROM system.columns WHERE database = currentDatabase() FORMAT TSV"
 int clickhouse_schema_settle(struct clickhouse_schema *s, const char *lines);
 
 struct clickhouse_ddl {
@@ -105,6 +107,13 @@ void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct c
 
 /* Appends the statements that make the views over the tables, or replace them. */
 void clickhouse_schema_views(const struct clickhouse_schema *s, struct buf *out);
+
+/*
+ * Appends the query of the view call_sides for calls whose later side is in a span of the wall clock, both ends
+ * included; 0 = no bound. The server reads the rows of the span and of a minute around it. A condition on the view
+ * would be applied to the joined calls, of all rows.
+ */
+void clickhouse_schema_sides(int64_t since_ns, int64_t until_ns, struct buf *out);
 
 /*
  * Appends the statements that make the tables of a database over all servers of a cluster: they read the tables of

@@ -46,6 +46,7 @@ struct queued {
 
 struct clickhouse_sender {
 	struct clickhouse_target target;
+	struct clickhouse_deliver_conf deliver;
 	bool wait;
 	struct http_client *client;		/* owned */
 	struct clickhouse_spool *spool;		/* owned; NULL = none */
@@ -538,7 +539,7 @@ static int start(struct clickhouse_sender *s, const struct clickhouse_sender_opt
 		.deliver = clickhouse_deliver,
 		.headers = s->target.headers,
 		.answer_ms = ANSWER_MS,
-		.deliver_ctx = &s->target,
+		.deliver_ctx = &s->deliver,
 		.answered = on_answered,
 		.answered_ctx = s,
 		.news = o->news,
@@ -548,6 +549,8 @@ static int start(struct clickhouse_sender *s, const struct clickhouse_sender_opt
 
 	if (r >= 0)
 		r = ask_server(s, o, ret_known, err);
+	if (r >= 0)
+		s->deliver = (struct clickhouse_deliver_conf){ .target = &s->target, .columns = *ret_known };
 	return r < 0 ? r : http_client_open(&http, &s->client, err);
 }
 

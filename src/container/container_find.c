@@ -51,6 +51,22 @@ static int open_below(int root_fd, const char *path, int flags)
 	return TAKE_FD(fd);
 }
 
+/* Files of many containers are parsed only if they have @id. */
+static bool mentions(int fd, const char *id)
+{
+	_cleanup_(buf_fini) struct buf text = { 0 };
+	ssize_t n = 1;
+
+	while (n > 0 && text.len < CONTAINER_FILE_MAX) {
+		char *room = buf_reserve(&text, 65536);
+
+		n = room ? pread(fd, room, 65536, (off_t)text.len) : -1;
+		if (n > 0)
+			buf_commit(&text, (size_t)n);
+	}
+	return n >= 0 && memmem(buf_str(&text), text.len, id, strlen(id));
+}
+
 struct question { enum container_file kind; char id[CONTAINER_ID_MAX]; };
 
 /* Runs in the worker. */
@@ -83,6 +99,8 @@ static bool ask_file(int root_fd, const char *path, enum container_file kind, co
 	_cleanup_close_ int fd = open_below(root_fd, path, 0);
 
 	snprintf(q.id, sizeof(q.id), "%s", id);
+	if (fd >= 0 && kind == CONTAINER_STORAGE && !mentions(fd, id))
+		return false;
 	if (fd < 0 || worker_call(&o, parse_file, &q, fd, ret, sizeof(*ret), TIMEOUT_NS, NULL) != sizeof(*ret))
 		return false;
 	ret->name[sizeof(ret->name) - 1] = ret->image[sizeof(ret->image) - 1] = '\0';

@@ -24,7 +24,7 @@
 #define ANSWER_MS 10000
 #define ANSWER_MOST_MS 3600000
 #define FIRST_WAIT_NS 250000000ull /* before the first retry; doubles each time */
-#define WAIT_MAX_NS 30000000000ull
+#define WAIT_MAX_NS (8 * NS_PER_S) /* a server that is back gets what waits soon */
 #define REPLY_MAX (64u << 10)
 #define HEADERS_MAX 32
 #define GZIP_FROM 1024u	/* bytes of a message that is compressed */
@@ -138,13 +138,13 @@ static int set_up(struct sender *s, char why[HTTP_EXCHANGE_WHY])
 	int r;
 
 	snprintf(s->type, sizeof(s->type), "Content-Type: %s", s->conf->type);
-	add_header(s, s->type);
 	if (s->conf->deliver) {
 		for (size_t i = 0; s->conf->headers && s->conf->headers[i]; i++)
 			add_header(s, s->conf->headers[i]);
 		o.answer_ms = s->conf->answer_ms;
 		o.once = true;
 	} else {
+		add_header(s, s->type);
 		add_env(s, env_of(s->conf->path, "HEADERS"));
 	}
 	r = http_exchange_new(&o, &s->x, why);
@@ -169,15 +169,20 @@ static long try(struct sender *s, struct http_exchange *x, const char *data, siz
 	return http_exchange_post(x, s->conf->url, data, len, on_reply, s, a->why);
 }
 
-/* Nanoseconds until the next try, with 20 % jitter, so that clients do not retry together. */
-static uint64_t pause_ns(struct http_exchange *x, uint32_t tries)
+/*
+ * Nanoseconds until the next try, with 20 % jitter, so that clients do not retry together; the last one is at
+ * @end_ns. False: none before that.
+ */
+static bool pause_ns(struct http_exchange *x, uint32_t tries, uint64_t end_ns, uint64_t *ret)
 {
-	uint64_t ns = FIRST_WAIT_NS << MIN(tries - 1, 8u), after_ns = http_exchange_retry_after_ns(x);
+	const uint64_t now_ns = clock_boot_ns(), after_ns = http_exchange_retry_after_ns(x);
+	const uint64_t left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+	const uint64_t doubled_ns = FIRST_WAIT_NS << MIN(tries - 1, 8u);
+	uint64_t ns = MIN(doubled_ns, WAIT_MAX_NS);
 
-	if (after_ns)
-		return after_ns;
-	ns = MIN(ns, WAIT_MAX_NS);
-	return ns - ns / 5 + (uint64_t)random() % (ns / 5 * 2);
+	ns += (uint64_t)random() % (ns / 5 * 2) - ns / 5;
+	*ret = after_ns ? after_ns : MIN(ns, left_ns);
+	return *ret && *ret <= left_ns;
 }
 
 static void deliver(struct sender *s, struct http_exchange *x, const char *data, size_t len,
@@ -185,20 +190,17 @@ static void deliver(struct sender *s, struct http_exchange *x, const char *data,
 {
 	uint64_t end_ns = clock_boot_ns() + s->conf->patience_ns;
 	char text[72];	/* of a partial success */
-	uint64_t rejected;
+	uint64_t rejected, ns;
 	long code;
 
 	for (;;) {
-		uint64_t ns;
-
 		code = try(s, x, data, len, a);
 		if (!is_worth_another_try(code))
 			break;
-		ns = pause_ns(x, a->tries);
 		a->outcome = POST_UNREACHED;
-		if (clock_boot_ns() + ns >= end_ns)
+		if (!pause_ns(x, a->tries, end_ns, &ns))
 			return;
-		poll(NULL, 0, (int)(ns / 1000000));
+		poll(NULL, 0, (int)(ns / NS_PER_MS) + 1);
 	}
 	a->outcome = code >= 200 && code < 300 ? POST_DELIVERED : POST_REFUSED;
 	rejected = http_client_reply_rejected(s->reply, s->reply_len, text, sizeof(text));

@@ -47,6 +47,7 @@ struct http_exchange {
 	struct curl_calls f;
 	CURL *curl;		    /* owned */
 	struct curl_slist *headers; /* owned */
+	struct curl_slist *first;   /* owned, in front of them; NULL = none */
 	http_exchange_fn fn;	    /* of the request that runs */
 	void *ctx;
 	char error[CURL_ERROR_SIZE];
@@ -99,15 +100,37 @@ int http_exchange_new(const struct http_exchange_opts *o, struct http_exchange *
 	return 0;
 }
 
+static void drop_first(struct http_exchange *x)
+{
+	if (!x->first)
+		return;
+	x->first->next = NULL;
+	x->f.free_all(x->first);
+	x->first = NULL;
+}
+
 void http_exchange_free(struct http_exchange *x)
 {
 	if (!x)
 		return;
 	if (x->curl)
 		x->f.cleanup(x->curl);
+	drop_first(x);
 	if (x->headers)
 		x->f.free_all(x->headers);
 	free(x);
+}
+
+int http_exchange_header(struct http_exchange *x, const char *header)
+{
+	struct curl_slist *first = x->f.append(NULL, header);
+
+	if (!first)
+		return -ENOMEM;
+	drop_first(x);
+	first->next = x->headers;
+	x->first = first;
+	return x->f.setopt(x->curl, CURLOPT_HTTPHEADER, first) ? -ENOMEM : 0;
 }
 
 long http_exchange_post(struct http_exchange *x, const char *url, const void *data, size_t len, http_exchange_fn fn,
@@ -160,6 +183,11 @@ long http_exchange_post(_unused_ struct http_exchange *x, _unused_ const char *u
 {
 	why[0] = '\0';
 	return 0;
+}
+
+int http_exchange_header(_unused_ struct http_exchange *x, _unused_ const char *header)
+{
+	return -ENOSYS;
 }
 
 uint64_t http_exchange_retry_after_ns(_unused_ struct http_exchange *x)

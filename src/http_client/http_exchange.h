@@ -38,6 +38,9 @@ void http_exchange_free(struct http_exchange *x); /* NULL is fine */
 long http_exchange_post(struct http_exchange *x, const char *url, const void *data, size_t len, http_exchange_fn fn,
 			void *ctx, char why[HTTP_EXCHANGE_WHY]);
 
+/* Sends the line @header, "NAME: VALUE", with later requests, in place of that of the last call. 0 or -ENOMEM. */
+int http_exchange_header(struct http_exchange *x, const char *header);
+
 /* Nanoseconds that the server's last answer asked to wait; 0 = it did not. */
 uint64_t http_exchange_retry_after_ns(struct http_exchange *x);
 

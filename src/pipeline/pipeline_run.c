@@ -132,21 +132,23 @@ static uint64_t duration_left(const struct pipeline *p)
 	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
 }
 
-/* Returns the first error. -EPIPE, which ends a run silently, gives way to any other. */
+/* Returns the first error; the others are logged. -EPIPE, which ends a run silently, gives way to any other. */
 static int close_outputs(struct pipeline *p, struct err *err)
 {
 	int first = 0;
 
 	for (size_t i = 0; i < p->outputs.len; i++) {
-		bool open = !first || first == -EPIPE;
+		const bool open = !first || first == -EPIPE;
 		struct err why = { 0 };
 		int r = output_close(p->outputs.items[i], &why);
 
-		if (r == 0 || !open || (first && r == -EPIPE))
+		if (r == 0 || (first && r == -EPIPE))
 			continue;
-		first = r;
-		if (err)
+		if (open && err)
 			*err = why;
+		else if (r != -EPIPE)
+			log_warn("%s", why.msg);
+		first = open ? r : first;
 	}
 	p->outputs.len = 0;
 	return first;

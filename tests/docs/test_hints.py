@@ -32,7 +32,7 @@ HINTS = [
     ("doctor foo", "doctor takes no arguments: foo"),
     ("probes foo", "probes takes no arguments: foo"),
     ("control", "control needs a verb: status, "),
-    ("clickhouse", "clickhouse: expected ddl, init or upgrade"),
+    ("clickhouse", "clickhouse: expected ddl, init, upgrade or sides"),
     ("trace zzz", 'not the id of a call; as a filter: no event has a field "zzz"'),
     ("top --since 10m", "--since and --until select from a recording: -r names it"),
 ]

@@ -29,6 +29,18 @@ USERS = """<yandex>
  <quota>default</quota></default></users><quotas><default></default></quotas>
 </yandex>"""
 
+# Rows 2 n and 2 n + 1 are the sides of call n, the server's by a clock that is {late} ns ahead.
+CALLS = """INSERT INTO rpc_call (host, run, seq, ts_ns, time, date, rpc_method, rpc_kind, rpc_side, rpc_status,
+rpc_latency, rpc_ordinal, proc_pid, proc_name, conn_src, conn_sport, conn_dst, conn_dport, rpc_stream)
+SELECT concat('host', toString((call + number % 2) % {hosts})), 1, number, at_ns,
+toDateTime(intDiv(at_ns, 1000000000)), toDate('2026-01-01'),
+concat('shop.Service', toString(call % 10), '/Method', toString(call % 100)), 'grpc',
+if(number % 2 = 0, 'client', 'server'), 'OK', if(number % 2 = 0, 1000000 + call % 1000 * 1000, 600000), call + 1,
+1, if(number % 2 = 0, 'client', 'server'), toFixedString(IPv6StringToNum('::ffff:10.0.0.1'), 16), 1024 + call % 60000,
+toFixedString(IPv6StringToNum('::ffff:10.0.0.2'), 16), 443, call
+FROM (SELECT number + {first} AS number, intDiv(number + {first}, 2) AS call,
+{begin} * 1000000000 + call * {apart} + number % 2 * {late} AS at_ns FROM system.numbers LIMIT {rows})"""
+
 
 def free_port():
     with socket.socket() as s:
@@ -86,7 +98,7 @@ class Server:
                                   capture_output=True).stdout
         request = urllib.request.Request(f"http://{self.base}/?database={db}", data=sql.encode())
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read().decode()
+            return answer.read().decode(errors="surrogateescape")
 
     def rows(self, sql, db="sonde"):
         return [line.split("\t") for line in self.query(sql, db).splitlines()]
@@ -179,7 +191,8 @@ class Proxy:
                 if how == "before":
                     self.close_connection = True
                     return
-                status, answer = (503, b"busy") if how == "busy" else proxy.ask(self.path, body)
+                status, answer = (503, b"busy") if how == "busy" else proxy.ask(self.path, body,
+                                                                                self.headers["Content-Type"])
                 if how == "killed":
                     for pid in below(os.getpid(), "sonde-post"):
                         os.kill(pid, signal.SIGKILL)
@@ -198,9 +211,10 @@ class Proxy:
         self.http.daemon_threads = True
         threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
 
-    def ask(self, path, body):
+    def ask(self, path, body, kind):
+        """@kind: the Content-Type"""
         c = http.client.HTTPConnection(self.server.address, self.server.http, timeout=60)
-        c.request("POST", path, body)
+        c.request("POST", path, body, {"Content-Type": kind})
         answer = c.getresponse()
         data = answer.read()
         c.close()

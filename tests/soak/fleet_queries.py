@@ -26,17 +26,7 @@ concat('thread', toString(intHash32(number) % 200)), 1, number % 8,
 intHash32(number) % 1000, intHash32(number) % 1000, concat('program', toString(intHash32(number) % 50)),
 concat('/usr/bin/program', toString(intHash32(number) % 50)), intHash32(number) % 5000
 FROM (SELECT number + {first} AS number FROM system.numbers LIMIT {rows})"""
-# Rows 2 n and 2 n + 1 are the sides of call n.
-CALLS = """INSERT INTO rpc_call (host, run, seq, ts_ns, time, date, rpc_method, rpc_kind, rpc_side, rpc_status,
-rpc_latency, rpc_ordinal, proc_pid, proc_name, conn_src, conn_sport, conn_dst, conn_dport, rpc_stream)
-SELECT concat('host', toString((call + number % 2) % 100)), 1, number, {begin} * 1000000000 + call * 500000,
-toDateTime({begin} + intDiv(call, 2000)), toDate('2026-01-01'),
-concat('shop.Service', toString(call % 10), '/Method', toString(call % 100)), 'grpc',
-if(number % 2 = 0, 'client', 'server'), 'OK', if(number % 2 = 0, 1000000 + call % 1000 * 1000, 600000), call + 1,
-1, if(number % 2 = 0, 'client', 'server'), toFixedString(IPv6StringToNum('::ffff:10.0.0.1'), 16), 1024 + call % 60000,
-toFixedString(IPv6StringToNum('::ffff:10.0.0.2'), 16), 443, call
-FROM (SELECT number + {first} AS number, intDiv(number + {first}, 2) AS call FROM system.numbers LIMIT {rows})"""
-SIDES = ("SELECT method, count() AS n, quantile(0.99)(network_ns) AS p99 FROM call_sides WHERE unknown = '' {also} "
+SIDES = ("SELECT method, count() AS n, quantile(0.99)(network_ns) AS p99 FROM {sides} WHERE unknown = '' "
          "GROUP BY method ORDER BY method")
 SPAN_S, FULL_SAMPLES, FULL_CALLS = 300, 100_000_000, 5_000_000
 MORE = 1.2      # times as long as was measured before, at most
@@ -47,15 +37,17 @@ def questions(args):
     """(name, statement, sum of n over its rows, seconds it may take)"""
     samples, calls = args.samples / FULL_SAMPLES, args.calls / FULL_CALLS
     begin_ns, span = (BEGIN_S + 600) * 10**9, min(args.calls, SPAN_S * 2000)
+    sides = subprocess.run([args.sonde, "clickhouse", "sides", "--until", f"@{BEGIN_S + SPAN_S}"], check=True,
+                           capture_output=True, text=True).stdout
     return (
         ("samples by program and host", "SELECT proc_name, host, count() AS n, sum(stack_value) FROM cpu_sample "
          "GROUP BY proc_name, host ORDER BY n DESC", args.samples, 2.10 * samples),
         ("one host, 10 minutes", "SELECT proc_name, thread_name, count() AS n, max(time) FROM cpu_sample WHERE "
          f"host = 'host7' AND ts_ns >= {begin_ns} AND ts_ns < {begin_ns + 600 * 10**9} "
          "GROUP BY proc_name, thread_name", args.samples / 600, 0.01),
-        (f"both sides of the calls of {SPAN_S} s", SIDES.format(
-            also=f"AND time < toDateTime({BEGIN_S + SPAN_S})"), span, 0.47 * span / (SPAN_S * 2000)),
-        ("both sides of all calls", SIDES.format(also=""), args.calls, 4.23 * calls))
+        (f"both sides of the calls of {SPAN_S} s", SIDES.format(sides=f"({sides})"), span,
+         0.47 * span / (SPAN_S * 2000)),
+        ("both sides of all calls", SIDES.format(sides="call_sides"), args.calls, 4.23 * calls))
 
 
 def fill(server, statement, rows, **words):
@@ -89,7 +81,7 @@ def main():
             subprocess.run([args.sonde, "clickhouse", "init", server.url("fleet")], check=True,
                            stdout=subprocess.DEVNULL)
             fill(server, SAMPLES, args.samples, apart=3600 * 10**9 // args.samples)
-            fill(server, CALLS, 2 * args.calls)
+            fill(server, clickhouse_server.CALLS, 2 * args.calls, hosts=100, apart=500_000, late=0)
             for name, sql, wanted, may_s in questions(args):
                 took, answer = ask(server, sql, args.times)
                 may_s, n = max(may_s * MORE, LEAST_S), sum(int(row[-2]) for row in answer)

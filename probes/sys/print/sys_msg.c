@@ -118,7 +118,7 @@ static void add_msg(const struct sys_body *b, struct cursor in, unsigned i, cons
 		sys_text_ptr(h->control, out);
 	}
 	buf_printf(out, ", msg_controllen=%" PRIu64 ", msg_flags=", h->controllen);
-	sys_text_xlat(sys_table_xlat_named("msg"), h->flags, out);
+	sys_text_xlat(sys_xlat_msg, h->flags, out);
 	buf_add_char(out, '}');
 }
 

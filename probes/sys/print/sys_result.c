@@ -104,7 +104,7 @@ static bool add_polled(const struct sys_body *b, unsigned i, const char *sep, st
 		if (!(events >> 16))
 			continue;
 		buf_printf(out, "%s%sfd=%" PRId32 ", revents=", sep, open, fd);
-		sys_text_xlat(sys_table_xlat_named("poll"), events >> 16, out);
+		sys_text_xlat(sys_xlat_poll, events >> 16, out);
 		buf_add_char(out, '}');
 		open = ", {";
 		sep = "";

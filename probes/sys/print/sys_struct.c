@@ -238,7 +238,7 @@ static void add_time_nsec(uint64_t v, struct buf *out)
 /* A negative error of the kernel. */
 static void add_error(int32_t v, struct buf *out)
 {
-	const char *name = v < 0 ? xlat_name(&sys_table_xlat_named("errno")->x, -(int64_t)v) : NULL;
+	const char *name = v < 0 ? xlat_name(&sys_xlat_errno->x, -(int64_t)v) : NULL;
 
 	if (name)
 		buf_printf(out, "-%s", name);

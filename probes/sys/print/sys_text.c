@@ -18,11 +18,6 @@
 
 /* ---- numbers and names ---- */
 
-static const struct sys_xlat *names_of(const char *name)
-{
-	return sys_table_xlat_named(name);
-}
-
 static void add_unknown(uint64_t v, const char *unknown, struct buf *out)
 {
 	buf_add_hex(out, v);
@@ -62,11 +57,9 @@ static void add_flags(const struct xlat *x, uint64_t v, const char *unknown, str
 		buf_add_str(out, xlat_name(x, 0) ? xlat_name(x, 0) : "0");
 }
 
-static void add_or_flags(const char *table, uint64_t flags, struct buf *out)
+static void add_or_flags(const struct sys_xlat *x, uint64_t flags, struct buf *out)
 {
-	const struct sys_xlat *x = names_of(table);
-
-	if (!flags || !x)
+	if (!flags)
 		return;
 	buf_add_char(out, '|');
 	add_flags(&x->x, flags, NULL, out);
@@ -89,8 +82,7 @@ static void add_futex(const struct xlat *x, uint64_t v, struct buf *out)
 
 void sys_text_signal(uint64_t signo, struct buf *out)
 {
-	const struct sys_xlat *x = names_of("signum");
-	const char *name = x ? xlat_name(&x->x, signo) : NULL;
+	const char *name = xlat_name(&sys_xlat_signum->x, signo);
 
 	if (name)
 		buf_add_str(out, name);
@@ -164,7 +156,7 @@ static void add_open(const struct xlat *x, uint64_t v, uint64_t mask, const char
 static void add_base(const struct xlat *x, uint64_t v, struct buf *out)
 {
 	add_enum(x, v & 0xf, NULL, out);
-	add_or_flags(strcmp(x->name, "socktype") ? "mpol_flags" : "sockflags", v & ~0xfull, out);
+	add_or_flags(strcmp(x->name, "socktype") ? sys_xlat_mpol_flags : sys_xlat_sockflags, v & ~0xfull, out);
 }
 
 void sys_text_xlat(const struct sys_xlat *x, uint64_t v, struct buf *out)
@@ -270,7 +262,7 @@ static void add_unix(struct cursor *c, struct buf *out)
 void sys_text_sockaddr(const uint8_t *data, size_t len, struct buf *out)
 {
 	struct cursor c = cur_init(data, len);
-	const struct sys_xlat *af = names_of("af");
+	const struct sys_xlat *af = sys_xlat_af;
 	uint16_t family = cur_u16(&c);
 
 	if (!cur_ok(&c)) {

@@ -14,6 +14,7 @@
 #include "clickhouse/clickhouse_schema.h"
 #include "clickhouse/clickhouse_target.h"
 #include "cmd/cmd.h"
+#include "cmd/run/run_query.h"
 #include "event/decode.h"
 #include "event/event.h"
 
@@ -26,7 +27,18 @@ struct clickhouse_conf {
 	uint32_t profile; /* 0 = by the server's version */
 	uint64_t ttl_ns;
 	const char *cluster; /* NULL = one server */
+	int64_t since_ns, until_ns; /* of sides; wall clock, 0 = no bound */
 };
+
+static int on_since(void *conf, const char *arg, struct err *err)
+{
+	return run_query_take_time("since", arg, &((struct clickhouse_conf *)conf)->since_ns, err);
+}
+
+static int on_until(void *conf, const char *arg, struct err *err)
+{
+	return run_query_take_time("until", arg, &((struct clickhouse_conf *)conf)->until_ns, err);
+}
 
 static const struct opt clickhouse_opts[] = {
 	OPT_ROW(clickhouse_conf, profile, "profile", 0, OPT_U32, "18|26", "types and codecs of old or new servers",
@@ -35,6 +47,8 @@ static const struct opt clickhouse_opts[] = {
 	OPT_ROW(clickhouse_conf, cluster, "cluster", 0, OPT_STR, "NAME",
 		"besides, DB_all over the servers of this cluster",
 		.more = "NAME is that of remote_servers in the configuration of the servers; init each of them"),
+	OPT_CALL_ROW(on_since, "since", 0, "TIME", "with sides: calls from TIME on (10m ago, 14:30, @seconds)"),
+	OPT_CALL_ROW(on_until, "until", 0, "TIME", "with sides: calls up to TIME"),
 	OPT_END,
 };
 
@@ -99,6 +113,18 @@ static int print_ddl(const struct clickhouse_conf *c, const struct clickhouse_sc
 	clickhouse_schema_ddl(s, &o, &text);
 	clickhouse_schema_views(s, &text);
 	fputs(buf_str(&text), stdout);
+	return buf_error(&text);
+}
+
+static int print_sides(const struct clickhouse_conf *c, const struct opt_strv *words, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf text = { 0 };
+
+	if (words->len > 1)
+		return err_set(err, -EINVAL, "clickhouse sides prints a query and asks no server: %s",
+			       words->items[1]);
+	clickhouse_schema_sides(c->since_ns, c->until_ns, &text);
+	puts(buf_str(&text));
 	return buf_error(&text);
 }
 
@@ -199,11 +225,15 @@ static int run_verb(const struct clickhouse_conf *c, struct clickhouse_schema *s
 		return err_set(err, -EINVAL, "--profile %u: expected 18 or 26", c->profile);
 	if (c->cluster && !strcmp(verb, "ddl"))
 		return err_set(err, -EINVAL, "--cluster: ddl knows no database; init and upgrade do");
+	if ((c->since_ns || c->until_ns) && strcmp(verb, "sides") != 0)
+		return err_set(err, -EINVAL, "--since and --until select calls: clickhouse sides has them");
+	if (!strcmp(verb, "sides"))
+		return print_sides(c, words, err);
 	if (!strcmp(verb, "ddl"))
 		return check_ttl(c, 0, err) < 0 ? err->code : print_ddl(c, s);
 	if (!strcmp(verb, "init") || !strcmp(verb, "upgrade"))
 		return with_server(c, s, words, err);
-	return err_set(err, -EINVAL, "clickhouse%s%s: expected ddl, init or upgrade", *verb ? " " : "", verb);
+	return err_set(err, -EINVAL, "clickhouse%s%s: expected ddl, init, upgrade or sides", *verb ? " " : "", verb);
 }
 
 static int clickhouse_run(void *conf, const struct cmd_words *w)
@@ -224,19 +254,21 @@ static const struct cmd_example clickhouse_examples[] = {
 	{ "sonde clickhouse init http://db.example:8123/sonde", "create the database and its tables" },
 	{ "sonde clickhouse upgrade http://db.example:8123/sonde", "after an update of sonde" },
 	{ "sonde clickhouse ddl --profile 26", "the statements, for a server of 2026" },
+	{ "sonde clickhouse sides --since 1h", "the query for both sides of the last hour's calls" },
 	{ 0 },
 };
 
 const struct cmd cmd_clickhouse = {
 	.name = "clickhouse",
 	.summary = "tables of -o clickhouse: print, create, upgrade",
-	.args = "ddl|init|upgrade [http://HOST:8123/DB]",
+	.args = "ddl|init|upgrade|sides [http://HOST:8123/DB]",
 	.doc = "ddl prints the statements that create the tables; init creates the database and the tables on a "
 	       "server; upgrade adds the tables and columns that a newer sonde writes. There is a table per event "
 	       "type, with a column per field: drop.reason is drop_reason in the table net_drop. Besides there are "
 	       "run (a row per run), record (the records, which -r clickhouse:// reads) and ledger (rows made, "
 	       "delivered and lost, by table). The view call_sides joins both sides of a call, also of two hosts, "
-	       "with the network time.\n\n"
+	       "with the network time. A question to it reads the calls of all times: sides prints the query of the "
+	       "view with --since and --until inside, and the server reads the rows of this span only.\n\n"
 	       "-o clickhouse:http://[USER@]HOST:8123/DB inserts rows in blocks, each exactly once. Blocks wait "
 	       "in " CLICKHOUSE_SPOOL_DIR " while the server is away, also over a restart. Options stand in the URL, "
 	       "separated by &: ?spool=DIR (or no), spool-size=1G, spool-age=24h, password-file=FILE, whose mode "

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -89,24 +88,14 @@ static int on_rotate(void *conf, const char *arg, struct err *err)
 
 /* ---- times ---- */
 
-static int take_time(const char *name, const char *arg, int64_t *ret, struct err *err)
-{
-	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
-
-	if (run_query_time(arg, now_ns, ret) == 0)
-		return 0;
-	return err_set(err, -EINVAL, "--%s %s: expected a span that ends now (10m), a time (14:30:05, "
-		       "\"2026-11-24 14:30:05\"), @seconds or now", name, arg);
-}
-
 static int on_since(void *conf, const char *arg, struct err *err)
 {
-	return take_time("since", arg, &((struct run_conf *)conf)->since_ns, err);
+	return run_query_take_time("since", arg, &((struct run_conf *)conf)->since_ns, err);
 }
 
 static int on_until(void *conf, const char *arg, struct err *err)
 {
-	return take_time("until", arg, &((struct run_conf *)conf)->until_ns, err);
+	return run_query_take_time("until", arg, &((struct run_conf *)conf)->until_ns, err);
 }
 
 /* ---- the table ---- */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "cmd/run/run_conf.h"
@@ -44,7 +46,7 @@ static bool by_form(const char *text, size_t i, int64_t now_ns, int64_t *ret)
 	return tm.tm_mday == day; /* February 30 is in March else */
 }
 
-int run_query_time(const char *text, int64_t now_ns, int64_t *ret)
+static int parse_time(const char *text, int64_t now_ns, int64_t *ret)
 {
 	uint64_t n;
 
@@ -65,6 +67,18 @@ int run_query_time(const char *text, int64_t now_ns, int64_t *ret)
 		return -EINVAL;
 	*ret = now_ns - (int64_t)n;
 	return 0;
+}
+
+int run_query_take_time(const char *name, const char *text, int64_t *ret, struct err *err)
+{
+	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
+
+	if (parse_time(text, now_ns, ret) == 0)
+		return 0;
+	return err_set(err, -EINVAL,
+		       "--%s %s: expected a span that ends now (10m), a time (14:30:05, "
+		       "\"2026-11-24 14:30:05\"), @seconds or now",
+		       name, text);
 }
 
 bool run_query_in_time(const struct run_conf *c, const struct event *ev)

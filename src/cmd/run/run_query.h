@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "store/store_reader.h"
 
+struct err;
 struct event;
 struct filter;
 struct registry;
@@ -29,10 +30,11 @@ int run_query_make(const struct run_conf *c, const struct filter *f, const struc
 void run_query_fini(struct run_query *q);
 
 /*
- * A time of the wall clock in ns since 1970: a span that ended now ("10m"), a time of today ("14:30", "14:30:05"), a
- * date ("2026-11-24"), both ("2026-11-24 14:30:05", "2026-11-24T14:30:05Z"), "@seconds", or "now". 0 or -EINVAL.
+ * Value of the option --@name as a time of the wall clock in ns since 1970: a span that ends now ("10m"), a time of
+ * today ("14:30", "14:30:05"), a date ("2026-11-24"), both ("2026-11-24 14:30:05", "2026-11-24T14:30:05Z"),
+ * "@seconds", or "now". 0 or -EINVAL.
  */
-int run_query_time(const char *text, int64_t now_ns, int64_t *ret);
+int run_query_take_time(const char *name, const char *text, int64_t *ret, struct err *err);
 
 /* Is the event between --since and --until? */
 bool run_query_in_time(const struct run_conf *c, const struct event *ev);

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import urllib.parse
 
 import pytest
 
@@ -19,6 +20,7 @@ import trim  # noqa: E402  found by the line above
 
 RECORDING = os.path.join(helpers.ROOT, "tests", "data", "rec", "loopback.rec")
 CHAIN = os.path.join(helpers.ROOT, "tests", "data", "rec", "chain.rec")
+ALL = os.path.join(helpers.ROOT, "tests", "data", "rec", "all.rec")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +77,44 @@ def test_broken_connections_neither_lose_nor_repeat_rows(server):
     holes = server.holes("cut")
     assert holes["record"][0] > 100
     assert all(twice == missing == 0 for _, twice, missing in holes.values())
+
+
+@pytest.mark.replay
+@pytest.mark.skipif(bool(clickhouse_server.NEWEST), reason="of ClickHouse 18")
+def test_rows_in_a_form_are_the_rows(server):
+    """ClickHouse 18 gets many rows with names as a form. A server that refuses that gets them as others do."""
+    kinds = collections.defaultdict(set)
+
+    class Notes(clickhouse_server.Proxy):
+        def ask(self, path, body, kind):
+            table = re.search(r"INSERT INTO (\w+) ", urllib.parse.unquote_plus(path))
+            kinds[db].add((table and table[1], kind.split(";")[0]))
+            if db == "plain" and kind.startswith("multipart"):
+                return 404, b"no"
+            return super().ask(path, body, kind)
+
+    for db in "form", "plain":
+        new_db(server, db)
+        proxy = Notes(server, [])
+        try:
+            run("record", "-r", ALL, "-o", f"clickhouse:{proxy.url(db)}")
+        finally:
+            proxy.close()
+    forms = {table for table, kind in kinds["form"] if kind == "multipart/form-data"}
+    assert len(forms) > 1 and "record" not in forms and not {
+        table for table, kind in kinds["form"] if kind != "multipart/form-data"} & forms
+    assert {table for table, kind in kinds["plain"] if kind == "application/octet-stream"} >= forms
+    for table, (_, twice, missing) in server.holes("form").items():
+        assert twice == missing == 0
+        if table not in forms:
+            continue
+        names = [n for n, in server.rows(f"SELECT name FROM system.columns WHERE database = 'form' AND table = "
+                                         f"'{table}' AND name NOT IN ('run', 'host_id', 'boot_id')", "form")]
+        one, other = (server.query(f"SELECT {', '.join(names)} FROM {table} ORDER BY seq", db)
+                      for db in ("form", "plain"))
+        parts = server.rows("SELECT name FROM system.parts WHERE active AND database = 'form' AND table = "
+                            f"'{table}'", "form")
+        assert one == other and len(parts) == 1, table
 
 
 @pytest.mark.replay
@@ -197,6 +237,37 @@ def fleet(server, tmp_path_factory):
     for host, pid in HOSTS.items():
         run("rpc", "-r", write_host(host, pid, folder / f"{host}.rec"), "-o", f"clickhouse:{url}")
     return url.replace("http:", "clickhouse:")
+
+
+@pytest.mark.replay
+def test_of_a_span_of_calls_only_its_rows_are_read(server):
+    """Also where one side is before the span, by a clock that is 5 s off."""
+    new_db(server, "spans")
+    begin, rows = 1767225600, 400_000   # 2026-01-01; 5 h 33 min
+    server.query(clickhouse_server.CALLS.format(
+        begin=begin, first=0, rows=rows, hosts=2, apart=100_000_007, late=5 * 10**9), "spans")
+    since, until = begin + 9000, begin + 9300
+    sides = run("clickhouse", "sides", "--since", f"@{since}", "--until", f"@{until}").stdout
+
+    def ask(calls):
+        answer = json.loads(server.query("SELECT count(), sum(network_ns), min(client_host), max(server_host) "
+                                         f"FROM {calls} unknown = '' FORMAT JSON", "spans"))
+        return answer["data"], answer["statistics"]["rows_read"]
+
+    got, read = ask(f"({sides}) WHERE")
+    want, all_read = ask(f"call_sides WHERE time >= toDateTime({since}) AND time < toDateTime({until}) AND")
+    assert got == want and int(got[0]["count()"]) == 3000
+    assert all_read >= rows and read <= rows // 8, (read, all_read)
+    # open to one side, or to both
+    for words, beyond in ((("--since", f"@{until}"), f"time >= toDateTime({until}) AND"),
+                          (("--until", f"@{since}"), f"time < toDateTime({since}) AND"), ((), "")):
+        one = run("clickhouse", "sides", *words).stdout
+        assert ask(f"({one}) WHERE")[0] == ask(f"call_sides WHERE {beyond}")[0]
+    for words, text in ((("init", "--since", "1h", server.url("spans")), "clickhouse sides has them"),
+                        (("sides", server.url("spans")), "asks no server"),
+                        (("sides", "--since", "x"), "expected a")):
+        r = run("clickhouse", *words, check=False)
+        assert r.returncode == 2 and text in r.stderr and not r.stdout, r.stderr
 
 
 @pytest.mark.replay

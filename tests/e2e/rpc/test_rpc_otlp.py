@@ -5,10 +5,13 @@ The judge is the generated reader of the OpenTelemetry project (Debian: python3-
 those of tests/data/rpc/states.calls, of which every end and every status is known.
 """
 import collections
+import contextlib
 import gzip
 import http.server
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -33,33 +36,59 @@ class Collector:
     def __init__(self, *answers):
         self.answers = list(answers)    # (status, headers, body)
         self.requests = []              # (time, path, headers, body)
+        self.connections, self.lock, self.is_away = [], threading.Lock(), True
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
+            def setup(self):
+                super().setup()
+                collector.connections.append(self.connection)
+
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers["Content-Encoding"]:
                     body = gzip.decompress(body)
-                collector.requests.append((time.monotonic(), self.path, dict(self.headers), body))
-                status, headers, reply = collector.answers.pop(0) if collector.answers else (200, {}, b"")
-                if status is None:      # gone without a word
-                    self.close_connection = True
-                    return
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(reply)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(reply)
+                with collector.lock:
+                    status, headers, reply = collector.take(self.path, dict(self.headers), body)
+                    if status is None:      # gone without a word
+                        self.close_connection = True
+                        return
+                    self.send_response(status)
+                    for name, value in {"Content-Length": str(len(reply)), **headers}.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    self.wfile.write(reply)
 
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.handler, self.port = Handler, 0
+        self.back()
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def take(self, path, headers, body):
+        if self.is_away:
+            return None, {}, b""
+        self.requests.append((time.monotonic(), path, headers, body))
+        return self.answers.pop(0) if self.answers else (200, {}, b"")
+
+    def back(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", self.port), self.handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.port = self.server.server_port
+        self.is_away = False
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    def away(self):
+        """What it has taken, it has answered."""
+        with self.lock:
+            self.is_away = True
+            self.close()
+            for one in self.connections:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
 
     def close(self):
         self.server.shutdown()
@@ -228,6 +257,14 @@ def test_refused_is_counted(recording, collector, answer, lost):
     assert len(c.requests) == 1     # 400 is for good
     assert done.returncode == 1
     assert f"lost {k} of {n} spans ({k} refused, 0 not sent in time, 0 over the queue limit)" in done.stderr
+
+
+def test_each_signal_says_what_it_lost(recording, collector):
+    c = collector(*[(400, {}, b"")] * 8)
+    done = replay(recording, "-o", f"otlp:{c.url}", "rpc.latency<1s")
+    lost = {noun: (n, made) for n, made, noun in re.findall(r"lost (\d+) of (\d+) ([a-z ]+) \(", done.stderr)}
+    assert done.returncode == 1 and set(lost) == {"spans", "data points", "log records"}, done.stderr
+    assert all(n == made != "0" for n, made in lost.values()), lost
 
 
 def test_path_headers_and_rights(recording, collector):

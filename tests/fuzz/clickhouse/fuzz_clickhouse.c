@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Any bytes as a server's answer in RowBinary, in pieces whose size the first byte selects; and as a block of the
- * spool, with its checksum mended.
+ * Any bytes as a server's answer in RowBinary, in pieces whose size the first byte selects; as a block of the spool,
+ * with its checksum mended; and as the list of a server's columns.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/macros.h"
 #include "clickhouse/clickhouse_block.h"
 #include "clickhouse/clickhouse_deliver.h"
+#include "clickhouse/clickhouse_form.h"
 #include "clickhouse/clickhouse_rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -60,11 +62,25 @@ static void read_block(const uint8_t *data, size_t size)
 	free(copy);
 }
 
+static void read_columns(const uint8_t *data, size_t size)
+{
+	static const struct clickhouse_block b = {
+		.head = { .n_rows = 1000 }, .table = "t", .insert = "INSERT INTO t (a, b, c) FORMAT RowBinary",
+	};
+	char *lines = strndup((const char *)data, size);
+	struct buf url = { 0 };
+
+	clickhouse_form_add_url(lines, &b, &url);
+	buf_fini(&url);
+	free(lines);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
 		return 0;
 	feed(data + 1, size - 1, 1 + data[0] * 7u);
 	read_block(data + 1, size - 1);
+	read_columns(data + 1, size - 1);
 	return 0;
 }

@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "http_client/http_client.h"
 #include "http_client/http_client_child.h"
@@ -84,6 +85,29 @@ static void nobody_listens(void **state)
 	assert_int_equal(s.lost_unreached, 7);
 	books_close(&s);
 	assert_non_null(strstr(err.msg, "lost 7 of 7 spans"));
+	close(fd);
+}
+
+/* The last try is when its time is over, not before. */
+static void a_message_is_tried_as_long_as_it_may(void **state)
+{
+	struct http_client_opts o = {
+		.type = "text/plain", .things = "spans", .patience_ns = 400 * MS, .close_ns = 30000 * MS
+	};
+	struct http_client_stats s;
+	char url[64];
+	int fd = local_port(false, url, sizeof(url));
+	struct http_client *p;
+	uint64_t since_ns;
+
+	(void)state;
+	o.url = url;
+	p = open_post(&o);
+	since_ns = clock_boot_ns();
+	http_client_put(p, "a", 1, 1);
+	assert_int_equal(http_client_close(p, &s, NULL), -EIO);
+	assert_int_equal(s.lost_unreached, 1);
+	assert_true(clock_boot_ns() - since_ns >= o.patience_ns);
 	close(fd);
 }
 
@@ -296,6 +320,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_listens),
+		cmocka_unit_test(a_message_is_tried_as_long_as_it_may),
 		cmocka_unit_test(a_server_that_hangs),
 		cmocka_unit_test(the_environment_limits_a_request),
 		cmocka_unit_test(nothing_is_no_loss),
