@@ -96,10 +96,7 @@ static int add_inode(inodes *v, uint32_t inode)
 	for (size_t i = 0; i < v->len; i++)
 		if (v->items[i] == inode)
 			return 0;
-	if (vec_grow(v) < 0)
-		return -ENOMEM;
-	v->items[v->len++] = inode;
-	return 0;
+	return vec_push(v, inode);
 }
 
 int net_ns_all(uint32_t **ret, size_t *ret_n)

@@ -232,9 +232,8 @@ static void submit(struct proc_go *g)
 
 void proc_go_process(struct proc_go *g, uint32_t tgid)
 {
-	if (vec_grow(&g->queue) < 0)
+	if (vec_push(&g->queue, tgid) < 0)
 		return;
-	g->queue.items[g->queue.len++] = tgid;
 	submit(g);
 }
 

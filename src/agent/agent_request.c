@@ -28,18 +28,12 @@ void agent_request_fini(struct agent_request *q)
 
 int agent_request_add_text(struct opt_strv *v, const char *text)
 {
-	if (vec_grow(v) < 0)
-		return -ENOMEM;
-	v->items[v->len++] = text;
-	return 0;
+	return vec_push(v, text);
 }
 
 int agent_request_add_arg(struct probe_request *w, char *text)
 {
-	if (vec_grow(&w->args) < 0)
-		return -ENOMEM;
-	w->args.items[w->args.len++] = text;
-	return 0;
+	return vec_push(&w->args, text);
 }
 
 static int add_probe(struct agent_request *q, char *name, struct err *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow().
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow() and vec_push().
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
@@ -34,6 +34,15 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 /* Makes room for an item at v->items[v->len]. 0 or -ENOMEM. */
 #define vec_grow(v) \
 	vec_grow_raw((void **)&(v)->items, &(v)->cap, (v)->len + 1, sizeof(*(v)->items))
+
+/* Adds the item that follows @v, which is evaluated only if there is room for it. 0 or -ENOMEM. */
+#define vec_push(v, ...) \
+	({ \
+		int _push_r = vec_grow(v); \
+		if (_push_r == 0) \
+			(v)->items[(v)->len++] = __VA_ARGS__; \
+		_push_r; \
+	})
 
 #define vec_fini(v) \
 	do { \

@@ -133,8 +133,7 @@ static int sort_lines(struct buf *b)
 	char *rest = (char *)buf_str(b), *line;
 
 	while ((line = strsep(&rest, "\n")) && rest)
-		if (vec_grow(&lines) == 0)
-			lines.items[lines.len++] = line;
+		vec_push(&lines, line);
 	if (lines.len)
 		qsort(lines.items, lines.len, sizeof(*lines.items), by_text);
 	for (size_t i = 0; i < lines.len; i++)

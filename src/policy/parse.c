@@ -150,10 +150,7 @@ static int add_comm(struct policy_reader *rd, struct err *err)
 
 	if (token_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
 		return policy_lex_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
-	if (vec_grow(&rd->rule.comms) < 0)
-		return -ENOMEM;
-	rd->rule.comms.items[rd->rule.comms.len++] = comm;
-	return 0;
+	return vec_push(&rd->rule.comms, comm);
 }
 
 static int add_pid(struct policy_reader *rd, struct err *err)
@@ -164,10 +161,7 @@ static int add_pid(struct policy_reader *rd, struct err *err)
 	if (token_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 ||
 	    !pid)
 		return policy_lex_error(&rd->lex.token, err, "expected a process id");
-	if (vec_grow(&rd->rule.pids) < 0)
-		return -ENOMEM;
-	rd->rule.pids.items[rd->rule.pids.len++] = pid;
-	return 0;
+	return vec_push(&rd->rule.pids, pid);
 }
 
 /* ---- clauses ---- */

@@ -75,9 +75,8 @@ static int name_stack(struct stack_functions *f, const struct event *ev, bool *r
 static struct names *names_at(struct stack_functions *f, size_t at)
 {
 	while (f->names.len <= at) {
-		if (vec_grow(&f->names) < 0)
+		if (vec_push(&f->names, (struct names){ 0 }) < 0)
 			return NULL;
-		f->names.items[f->names.len++] = (struct names){ 0 };
 	}
 	return &f->names.items[at];
 }

@@ -542,13 +542,11 @@ static void sort_items(struct trace_build *p)
 static int add_during(struct trace_build *p, const struct trace_fact *f)
 {
 	if (f->kind == TRACE_FACT_WAIT || f->kind == TRACE_FACT_SYSCALL) {
-		if (vec_grow(&p->during) < 0)
+		if (vec_push(&p->during, f) < 0)
 			return -ENOMEM;
-		p->during.items[p->during.len++] = f;
 	} else if (f->kind == TRACE_FACT_CALL && f->of_call.side == TRACE_SIDE_SERVER) {
-		if (vec_grow(&p->served) < 0)
+		if (vec_push(&p->served, f) < 0)
 			return -ENOMEM;
-		p->served.items[p->served.len++] = f;
 	}
 	return 0;
 }

@@ -412,9 +412,8 @@ static int add_drops(struct dump_run *d, struct net_owners *o)
 		if (ts_ns < d->from_ns || ts_ns > d->to_ns)
 			continue;
 		query_owner(o, k->drops.items[i].rec);
-		if (vec_grow(&d->entries) < 0)
+		if (vec_push(&d->entries, (struct entry){ .ts_ns = ts_ns, .off = i, .is_drop = true }) < 0)
 			return -ENOMEM;
-		d->entries.items[d->entries.len++] = (struct entry){ .ts_ns = ts_ns, .off = i, .is_drop = true };
 		d->drops++;
 	}
 	return 0;

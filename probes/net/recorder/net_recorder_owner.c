@@ -88,8 +88,7 @@ void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 
 	if (r->dir != NET_DIR_OUT || !r->id.sock || !tuple_of(r, false, &s.t, &syn))
 		return;
-	if (vec_grow(&o->sent) >= 0) /* without memory the owner is missing */
-		o->sent.items[o->sent.len++] = s;
+	vec_push(&o->sent, s); /* without memory the owner is missing */
 }
 
 static int compare(const void *a, const void *b)

@@ -53,8 +53,8 @@ void sys_container_note(struct containers *c, const char *cgroups, size_t len)
 	for (size_t i = c->ids.len; i > 0; i--)
 		if (!strcmp(c->ids.items[i - 1].text, id.text))
 			return;
-	if (c->ids.len < IDS_MAX && vec_grow(&c->ids) >= 0)
-		c->ids.items[c->ids.len++] = id;
+	if (c->ids.len < IDS_MAX)
+		vec_push(&c->ids, id);
 }
 
 /* ---- the event ---- */

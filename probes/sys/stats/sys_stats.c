@@ -263,8 +263,8 @@ static int read_keys(struct sys_stats_reports *s, int fd, size_t *ret_n)
 			continue;
 		++*ret_n;
 		r = add_since(s, &key, &cell);
-		if (r == 0 && vec_grow(&s->idle) >= 0)
-			s->idle.items[s->idle.len++] = key;
+		if (r == 0)
+			vec_push(&s->idle, key);
 	}
 	return r;
 }

@@ -306,9 +306,8 @@ static int push_threads(void *ctx, const struct filter_conjunct *part)
 	for (size_t i = 0; i < part->n_values; i++) {
 		if (part->values[i].number > UINT32_MAX || part->values[i].negative)
 			continue; /* matches no thread */
-		if (vec_grow(&c->cpu.tids) < 0)
+		if (vec_push(&c->cpu.tids, (uint32_t)part->values[i].number) < 0)
 			return -ENOMEM;
-		c->cpu.tids.items[c->cpu.tids.len++] = (uint32_t)part->values[i].number;
 	}
 	return 0;
 }

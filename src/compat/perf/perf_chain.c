@@ -187,9 +187,8 @@ static int tree_init(struct tree *t, const struct perf_row *row)
 	int r = 0;
 
 	map_init(&t->child_by_edge, sizeof(struct edge), sizeof(uint32_t));
-	if (vec_grow(&t->nodes) < 0)
+	if (vec_push(&t->nodes, (struct node){ 0 }) < 0)
 		return -ENOMEM;
-	t->nodes.items[t->nodes.len++] = (struct node){ 0 };
 	for (size_t i = 0; r >= 0 && i < row->places.len; i++)
 		r = add_chain(t, &row->places.items[i]);
 	t->least = (uint64_t)((double)t->all_rows->all.value * t->o->min_percent / 100);

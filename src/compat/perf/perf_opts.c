@@ -124,8 +124,7 @@ int perf_opts_apply(const struct perf_event_opts *o, struct run_conf *run, struc
 		r = add_uid(o->uid, text, err);
 	if (r < 0 || !text->len)
 		return r;
-	if (buf_error(text) || vec_grow(&run->wheres) < 0)
+	if (buf_error(text) || vec_push(&run->wheres, buf_str(text)) < 0)
 		return err_errno(err, -ENOMEM, "cannot begin");
-	run->wheres.items[run->wheres.len++] = buf_str(text);
 	return 0;
 }

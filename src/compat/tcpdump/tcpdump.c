@@ -55,9 +55,8 @@ CALL(on_interface)
 		c->any = true;
 		return 0;
 	}
-	if (vec_grow(&c->capture.run.ifaces) < 0)
+	if (vec_push(&c->capture.run.ifaces, arg) < 0)
 		return err_errno(err, -ENOMEM, "-i");
-	c->capture.run.ifaces.items[c->capture.run.ifaces.len++] = arg;
 	return 0;
 }
 
@@ -71,9 +70,8 @@ CALL(on_snaplen)
 		return err_set(err, -EINVAL, "invalid snaplen %s", arg);
 	snprintf(c->snaplen, sizeof(c->snaplen), "%u", n);
 	c->capture.net.snaplen.len = 0;
-	if (vec_grow(&c->capture.net.snaplen) < 0)
+	if (vec_push(&c->capture.net.snaplen, c->snaplen) < 0)
 		return err_errno(err, -ENOMEM, "-s");
-	c->capture.net.snaplen.items[c->capture.net.snaplen.len++] = c->snaplen;
 	return 0;
 }
 

@@ -223,10 +223,7 @@ static int add_record(struct compiler *k, struct cursor body)
 		k->table.n_skipped++;
 		return 0;
 	}
-	if (vec_grow(&k->fdes) < 0)
-		return -ENOMEM;
-	k->fdes.items[k->fdes.len++] = f;
-	return 0;
+	return vec_push(&k->fdes, f);
 }
 
 static int read_records(struct compiler *k)
@@ -268,15 +265,12 @@ static int add_entry(struct compiler *k, const struct elf *e)
 
 	if (!seg || has_fde(k, entry))
 		return 0;
-	if (vec_grow(&k->fdes) < 0)
-		return -ENOMEM;
-	k->fdes.items[k->fdes.len++] = (struct fde){
+	return vec_push(&k->fdes, (struct fde){
 		.start = entry,
 		.end = entry + MIN((uint64_t)ENTRY_BYTES, seg->filesz - (entry - seg->vaddr)),
 		.bias = seg->vaddr - seg->off,
 		.is_entry = true,
-	};
-	return 0;
+	});
 }
 
 static int by_offset(const void *a, const void *b)
