@@ -214,11 +214,10 @@ static int block_line(const struct event *ev, const struct line_opts *o, struct 
 }
 
 /* "cpu: 12 of 3000 periods without a sample; unwind tables: 41 files, 812345 rows, 7168 KB, 0 evicted, 1 refused" */
-static int totals_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int totals_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct cpu_totals *b = ev->body;
 
-	(void)o;
 	buf_add_str(out, "cpu: ");
 	if (b->periods)
 		buf_printf(out, "%llu of %llu periods without a sample; ", (unsigned long long)b->missed,
@@ -350,11 +349,10 @@ static const struct field totals_fields[] = {
 };
 
 /* The text, which only the last row has. */
-static int totals_get(const struct event *ev, const struct field *f, struct value *ret)
+static int totals_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct section *s = event_section(ev, SEC_TEXT);
 
-	(void)f;
 	if (!s)
 		return -ENOENT;
 	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };

@@ -139,11 +139,8 @@ bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const ch
 	return true;
 }
 
-static int no_op(void *ctx, const char name[static 16], uint32_t bits)
+static int no_op(_unused_ void *ctx, _unused_ const char name[static 16], _unused_ uint32_t bits)
 {
-	(void)ctx;
-	(void)name;
-	(void)bits;
 	return 0;
 }
 

@@ -128,11 +128,10 @@ static int task_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_add_char(out, '\n');
 }
 
-static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int exit_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct proc_exit_body *b = ev->body;
 
-	(void)o;
 	add_name(out, b->comm, sizeof(b->comm), ev->tgid);
 	buf_add_str(out, " exit");
 	if (!b->state.flag || ev->tid != ev->tgid)
@@ -144,20 +143,18 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_add_str(out, b->state.flag ? ", process gone\n" : "\n");
 }
 
-static int rename_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int rename_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct proc_rename_body *b = ev->body;
 
-	(void)o;
 	add_name(out, b->old, sizeof(b->old), ev->tid);
 	buf_add_str(out, " is now called ");
 	str_escape_buf(out, b->task.comm, strnlen(b->task.comm, sizeof(b->task.comm)));
 	return buf_add_char(out, '\n');
 }
 
-static int cgroup_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int cgroup_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
-	(void)o;
 	buf_printf(out, "[%u] moved to", ev->tid);
 	add_cgroup(out, ev);
 	return buf_add_char(out, '\n');

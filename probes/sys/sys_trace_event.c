@@ -340,12 +340,11 @@ static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, 
 
 enum { GET_OPCODE };
 
-static int uring_get(const struct event *ev, const struct field *f, struct value *ret)
+static int uring_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct uring_body *b = ev->body;
 	const char *name = xlat_name(&opcodes()->x, b->opcode);
 
-	(void)f;
 	*ret = (struct value){ .kind = name ? VAL_STR : VAL_UINT, .u = b->opcode, .has_number = true,
 			       .str = name, .len = name ? strlen(name) : 0 };
 	return 0;

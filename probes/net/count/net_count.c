@@ -210,9 +210,8 @@ static void emit(void *part)
 
 /* ---- life ---- */
 
-static int on_interval(void *ctx, uint64_t now_ns)
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
 {
-	(void)now_ns;
 	emit(ctx);
 	return 0;
 }

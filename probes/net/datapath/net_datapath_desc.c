@@ -325,9 +325,8 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 }
 
 /* Prints the client's line unchanged. */
-static int client_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int client_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
-	(void)o;
 	put_client_text(ev, out);
 	buf_add_char(out, '\n');
 	return buf_error(out);

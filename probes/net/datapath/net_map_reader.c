@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/str.h"
 
 #define LINK_MAX_BYTES 64	/* "anon_inode:[perf_event]" and "socket:[4294967295]" fit */
@@ -115,13 +116,11 @@ static bool listens(const char *table, unsigned long inode, char path[static 108
 	return false;
 }
 
-static bool find_socket(void *ctx, pid_t pid, const char *fd, const char *link)
+static bool find_socket(void *ctx, _unused_ pid_t pid, _unused_ const char *fd, const char *link)
 {
 	const struct socket_scan *s = ctx;
 	unsigned long inode;
 
-	(void)pid;
-	(void)fd;
 	return sscanf(link, "socket:[%lu]", &inode) == 1 && listens(s->table, inode, s->holder->socket);
 }
 

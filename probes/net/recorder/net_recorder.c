@@ -549,11 +549,10 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 	k->reported_ns = to_ns;
 }
 
-static int on_due(void *ctx, uint64_t now_ns)
+static int on_due(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct net_recorder *k = ctx;
 
-	(void)now_ns;
 	if (k->due_ns)
 		dump_now(k, k->due_ns);
 	return 0;

@@ -78,14 +78,12 @@ static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 }
 
 /* "ffff8881: 00000002 00000000 00010000 0001 01 12345 /path" */
-static void take_unix(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+static void take_unix(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
 	struct scan_socket sock = { .type = FD_UNIX }, *slot;
 	unsigned long long address, inode;
 	int at = 0;
 
-	(void)l4;
-	(void)family;
 	if (sscanf(line, "%llx: %*x %*x %*x %*x %*x %llu%n", &address, &inode, &at) != 2 || !at)
 		return;
 	sock.address = address;
@@ -100,13 +98,11 @@ static void take_unix(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 }
 
 /* "address protocol pid groups rmem wmem dump locks drops inode" */
-static void take_netlink(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+static void take_netlink(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
 	unsigned long long inode;
 	struct scan_socket *slot;
 
-	(void)l4;
-	(void)family;
 	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &inode) != 1)
 		return;
 	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;

@@ -109,14 +109,13 @@ static void add_head(const struct sys_stats_body *b, struct buf *out)
 		   "p99 us", "max us", "calls", "errors", "call");
 }
 
-static int sum_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int sum_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct sys_stats_body *b = ev->body;
 	double share = b->all_ns ? 100.0 * (double)b->total_ns / (double)b->all_ns : 0;
 	double avg = b->calls ? (double)b->total_ns / (double)b->calls / 1e3 : 0;
 	char name[24];
 
-	(void)o;
 	if (b->rank == 0 && b->by)
 		add_whose(b, out);
 	if (b->rank == 0)

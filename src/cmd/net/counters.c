@@ -58,11 +58,8 @@ static bool match_counters(void *ctx, const struct event *ev)
 }
 
 /* Another datapath's map is read once. */
-static int read_once(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int read_once(_unused_ void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
-	(void)ctx;
-	(void)loop;
-	(void)err;
 	pipeline_stop(p);
 	return 0;
 }

@@ -174,7 +174,7 @@ static int policy_explain(const char *path, const struct opt_strv *words, bool j
 /* ---- live ---- */
 
 /* Reloads the file; after an error the old rules stay active. */
-static int on_hangup(void *ctx, int signo)
+static int on_hangup(void *ctx, _unused_ int signo)
 {
 	struct policy_conf *c = ctx;
 	_cleanup_(policy_freep) struct policy *p = NULL;
@@ -184,7 +184,6 @@ static int on_hangup(void *ctx, int signo)
 	const char *arg;
 	int r = load_file(c->file, &text, &p, &err);
 
-	(void)signo;
 	if (r >= 0) {
 		arg = buf_str(&text);
 		args = (struct opt_strv){ .items = &arg, .len = 1 };

@@ -324,12 +324,10 @@ static bool is_shown(void *ctx, const struct event *ev)
 
 #define PROBES_WITH_RPC 2	/* calls tell which samples an expression about RPCs means */
 
-static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+static void on_needs(void *ctx, _unused_ uint32_t by_outputs, _unused_ bool by_words, const struct filter *filter)
 {
 	struct profile_conf *c = ctx;
 
-	(void)by_outputs;
-	(void)by_words;
 	filter_conjuncts(filter, push_threads, ctx);
 	if (filter && filter_uses(filter, "rpc"))
 		*c->n_probes = PROBES_WITH_RPC;

@@ -28,9 +28,7 @@ struct hubble_conf {
 	struct opt rows[HUBBLE_ROWS];
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_output)
+OPT_CALL(on_output)
 {
 	static const struct { const char *name; enum hubble_form form; } forms[] = {
 		{ "compact", HUBBLE_COMPACT }, { "dict", HUBBLE_DICT }, { "tab", HUBBLE_TABLE },
@@ -48,7 +46,7 @@ CALL(on_output)
 		       "formats of sonde)", arg);
 }
 
-CALL(on_time_format)
+OPT_CALL(on_time_format)
 {
 	static const char *const names[] = {
 		[HUBBLE_TIME_STAMP_MILLI] = "StampMilli", [HUBBLE_TIME_DAY] = "YearMonthDay",
@@ -70,7 +68,7 @@ CALL(on_time_format)
 }
 
 /* "--ip-translation=false" turns it off. */
-CALL(on_translation)
+OPT_CALL(on_translation)
 {
 	struct hubble_conf *c = conf;
 
@@ -81,7 +79,7 @@ CALL(on_translation)
 }
 
 /* Any way in which gRPC names a unix socket. */
-CALL(on_server)
+OPT_CALL(on_server)
 {
 	struct hubble_conf *c = conf;
 
@@ -94,11 +92,8 @@ CALL(on_server)
 	return 0;
 }
 
-CALL(on_ignored)
+OPT_CALL(on_ignored)
 {
-	(void)conf;
-	(void)arg;
-	(void)err;
 	return 0;
 }
 

@@ -41,16 +41,14 @@ struct report_conf {
 	struct outfile *out;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_sort)
+OPT_CALL(on_sort)
 {
 	struct report_conf *c = conf;
 
 	return perf_table_sort(arg, false, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_fields)
+OPT_CALL(on_fields)
 {
 	struct report_conf *c = conf;
 
@@ -58,12 +56,12 @@ CALL(on_fields)
 	return perf_table_sort(arg, true, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_chain)
+OPT_CALL(on_chain)
 {
 	return perf_chain_parse(arg ? arg : "graph", &((struct report_conf *)conf)->table.chain, err);
 }
 
-CALL(on_limit)
+OPT_CALL(on_limit)
 {
 	char *end;
 

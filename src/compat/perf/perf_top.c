@@ -49,21 +49,19 @@ struct top_conf {
 	struct buf where, text;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_frequency)
+OPT_CALL(on_frequency)
 {
 	return perf_opts_frequency(arg, &((struct top_conf *)conf)->profile.cpu.frequency, err);
 }
 
-CALL(on_sort)
+OPT_CALL(on_sort)
 {
 	struct top_conf *c = conf;
 
 	return perf_table_sort(arg, false, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_fields)
+OPT_CALL(on_fields)
 {
 	struct top_conf *c = conf;
 
@@ -71,7 +69,7 @@ CALL(on_fields)
 }
 
 /* Modes of recording, then what perf report -g takes. */
-CALL(on_call_graph)
+OPT_CALL(on_call_graph)
 {
 	struct top_conf *c = conf;
 
@@ -79,7 +77,7 @@ CALL(on_call_graph)
 	return perf_chain_parse(perf_opts_after_mode(arg), &c->table.chain, err);
 }
 
-CALL(on_limit)
+OPT_CALL(on_limit)
 {
 	char *end;
 

@@ -40,8 +40,6 @@ struct trace_conf {
 	struct buf names, where;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
 /* Adds the calls that the pattern matches; 0 = none does. */
 static unsigned add_matching(const char *pattern, bool negated, struct buf *names)
 {
@@ -57,7 +55,7 @@ static unsigned add_matching(const char *pattern, bool negated, struct buf *name
 }
 
 /* "open*,close", "!read", "file"; an event of another kind has a colon. */
-CALL(on_expr)
+OPT_CALL(on_expr)
 {
 	struct trace_conf *c = conf;
 	const char *list = arg, *word;
@@ -83,7 +81,7 @@ CALL(on_expr)
 	return buf_error(&c->names) ? err_errno(err, -ENOMEM, "-e") : 0;
 }
 
-CALL(on_duration)
+OPT_CALL(on_duration)
 {
 	struct trace_conf *c = conf;
 	char *end;

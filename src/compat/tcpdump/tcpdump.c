@@ -45,9 +45,7 @@ struct tcpdump_conf {
 	struct buf expr, ready;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_interface)
+OPT_CALL(on_interface)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -61,7 +59,7 @@ CALL(on_interface)
 }
 
 /* 0 means the default, whole packets. */
-CALL(on_snaplen)
+OPT_CALL(on_snaplen)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -75,7 +73,7 @@ CALL(on_snaplen)
 	return 0;
 }
 
-CALL(on_file_size)
+OPT_CALL(on_file_size)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -86,7 +84,7 @@ CALL(on_file_size)
 	return 0;
 }
 
-CALL(on_seconds)
+OPT_CALL(on_seconds)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -97,7 +95,7 @@ CALL(on_seconds)
 	return 0;
 }
 
-CALL(on_files)
+OPT_CALL(on_files)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -106,7 +104,7 @@ CALL(on_files)
 	return 0;
 }
 
-CALL(on_buffer)
+OPT_CALL(on_buffer)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -117,7 +115,7 @@ CALL(on_buffer)
 	return 0;
 }
 
-CALL(on_precision)
+OPT_CALL(on_precision)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -127,18 +125,14 @@ CALL(on_precision)
 	return 0;
 }
 
-CALL(on_micro)
+OPT_CALL(on_micro)
 {
-	(void)arg;
-	(void)err;
 	((struct tcpdump_conf *)conf)->o.nano = false;
 	return 0;
 }
 
-CALL(on_always)
+OPT_CALL(on_always)
 {
-	(void)arg;
-	(void)err;
 	((struct tcpdump_conf *)conf)->always = true;
 	return 0;
 }

@@ -144,11 +144,8 @@ static void take_func(struct walk *w, Dwarf_Die *die, size_t i)
 		c->dies[c->n++] = *die;
 }
 
-static void take_block(struct walk *w, Dwarf_Die *die, size_t i)
+static void take_block(_unused_ struct walk *w, _unused_ Dwarf_Die *die, _unused_ size_t i)
 {
-	(void)w;
-	(void)die;
-	(void)i;
 }
 
 /* Whether entries below @die may cover an address. */

@@ -407,9 +407,8 @@ static int parse_values(struct parser *p, struct check *c)
 }
 
 /* True unless the body or the common getter yields a number without a name lookup. */
-static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
+static bool needs_name(enum field_kind kind, const struct field *f, _unused_ void *ctx)
 {
-	(void)ctx;
 	if (f->kind == FIELD_GET && event_field_named(event_common_fields, event_n_common_fields, f->name) != f)
 		return true;
 	return kind != FIELD_UINT && kind != FIELD_HEX && kind != FIELD_BOOL && kind != FIELD_NS &&

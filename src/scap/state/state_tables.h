@@ -101,7 +101,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid);
 struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t tid);
 void state_thread_remove(struct scap_state *st, int64_t tid);
 struct scap_thread *state_thread_main(const struct scap_state *st, struct scap_thread *t);
-void state_thread_changed(struct scap_state *st, struct scap_thread *t); /* what SEC_PROC says */
+void state_thread_changed(struct scap_thread *t); /* what SEC_PROC says */
 void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
 void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
 void state_thread_from_row(struct scap_state *st, const struct params *p);
