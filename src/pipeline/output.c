@@ -160,8 +160,7 @@ static struct output *output_new(void)
 
 static void output_free(struct output *o)
 {
-	if (o->folder_fd >= 0)
-		close(o->folder_fd);
+	cleanup_close(&o->folder_fd);
 	if (o->bus)
 		bus_unsubscribe(o->bus, &o->sub);
 	outfile_free(o->file);

@@ -108,8 +108,7 @@ int store_dir_list(int dir_fd, struct store_list *ret)
 
 	if (!d) {
 		r = -errno;
-		if (fd >= 0)
-			close(fd);
+		cleanup_close(&fd);
 		return r;
 	}
 	ret->files.len = 0;

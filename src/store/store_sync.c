@@ -81,8 +81,7 @@ static int carry_out(const struct store_sync *s, const struct job *j)
 	else
 		r = j->seal ? seal(s, j) : fdatasync(j->fd) < 0 ? -errno : 0;
 	close(j->fd);
-	if (j->from_fd >= 0)
-		close(j->from_fd);
+	cleanup_close(&j->from_fd);
 	return r;
 }
 
@@ -166,8 +165,7 @@ static int submit(struct store_sync *s, const struct job *j)
 	pthread_mutex_unlock(&s->mutex);
 	if (r < 0) {
 		close(j->fd);
-		if (j->from_fd >= 0)
-			close(j->from_fd);
+		cleanup_close(&j->from_fd);
 	}
 	return r;
 }

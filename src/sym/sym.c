@@ -122,10 +122,8 @@ void sym_free(struct sym *s)
 	map_fini(&s->collected);
 	free(s->stack);
 	arena_fini(&s->arena);
-	if (s->proc_fd >= 0)
-		close(s->proc_fd);
-	if (s->root_fd >= 0)
-		close(s->root_fd);
+	cleanup_close(&s->proc_fd);
+	cleanup_close(&s->root_fd);
 	free((char *)s->o.host_root);
 	free((char *)s->o.debug_dirs);
 	free(s);

@@ -272,8 +272,7 @@ static void close_counts(void *part)
 	if (!c)
 		return;
 	loop_remove(c->timer);
-	if (c->map_fd >= 0)
-		close(c->map_fd);
+	cleanup_close(&c->map_fd);
 	net_rules_close(c->rules);
 	map_fini(&c->reported);
 	vec_fini(&c->rows);

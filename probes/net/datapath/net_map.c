@@ -89,8 +89,7 @@ static void close_map(void *part)
 		return;
 	perf_rings_close(m->rings);
 	net_iface_close(m->watch);
-	if (m->fd >= 0)
-		close(m->fd);
+	cleanup_close(&m->fd);
 	buf_fini(&m->rec);
 	free(m);
 }

@@ -275,7 +275,6 @@ void net_netns_close(struct net_netns *s)
 	net_netns_stop(s);
 	net_tc_close(s->tc);
 	map_fini(&s->links);
-	if (s->fd >= 0)
-		close(s->fd);
+	cleanup_close(&s->fd);
 	free(s);
 }

@@ -48,10 +48,8 @@ DEFINE_CLEANUP(struct net_rules *, net_rules_close)
 
 static void maps_close(struct rule_maps *m)
 {
-	if (m->texts >= 0)
-		close(m->texts);
-	if (m->counts >= 0)
-		close(m->counts);
+	cleanup_close(&m->texts);
+	cleanup_close(&m->counts);
 }
 
 /* ---- finding them ---- */

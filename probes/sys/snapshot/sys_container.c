@@ -38,8 +38,7 @@ void sys_container_free(struct containers *c)
 {
 	if (!c)
 		return;
-	if (c->root_fd >= 0)
-		close(c->root_fd);
+	cleanup_close(&c->root_fd);
 	vec_fini(&c->ids);
 	free(c);
 }

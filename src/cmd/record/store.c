@@ -59,8 +59,7 @@ static size_t store_sets(void *conf, struct opt_set *ret_sets)
 
 static void place_close(struct place *p)
 {
-	if (p->fd >= 0)
-		close(p->fd);
+	cleanup_close(&p->fd);
 	store_dir_list_fini(&p->list);
 }
 

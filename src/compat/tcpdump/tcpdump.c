@@ -254,8 +254,7 @@ static int list_interfaces(void)
 	printf("%u.any (Pseudo-device that captures on all interfaces) [Up, Running]\n", ++n);
 	if (all)
 		if_freenameindex(all);
-	if (fd >= 0)
-		close(fd);
+	cleanup_close(&fd);
 	return CMD_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
@@ -42,8 +43,7 @@ static bool is_store(int dir, const char *name)
 	bool found = false;
 
 	if (!d) {
-		if (fd >= 0)
-			close(fd);
+		cleanup_close(&fd);
 		return false;
 	}
 	while (!found && (e = readdir(d)))
