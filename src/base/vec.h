@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/macros.h"
+
 #define VEC(type) struct { type *items; size_t len, cap; }
 
 static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t size)
@@ -50,5 +52,31 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 		(v)->items = NULL; \
 		(v)->len = (v)->cap = 0; \
 	} while (0)
+
+/* ---- arrays in ascending order of the number that their items begin with; of a vector or not ---- */
+
+/* For qsort() and bsearch(). */
+static inline int vec_by_u64(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static inline size_t vec_first_raw(const void *items, size_t n, size_t size, uint64_t least)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (*(const uint64_t *)((const char *)items + mid * size) < least)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Index of the first of @n items whose uint64_t is >= @least; @n if all are below. */
+#define vec_first(items, n, least) vec_first_raw(items, n, sizeof(*(items)), least)
 
 #endif

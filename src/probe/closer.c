@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 
 static int compare(const void *a, const void *b)
 {
-	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+	return COMPARE(*(const int *)a, *(const int *)b);
 }
 
 /* Closes all descriptors but @fds and standard input, so that peers of pipes and sockets see an end of file. */

@@ -164,11 +164,9 @@ static int prometheus_event(struct sink *s, const struct event *ev)
 static int by_name(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
-	int r = strcmp(x->desc->name, y->desc->name);
 
-	if (!r)
-		r = strcmp(x->field->name, y->field->name);
-	return r ? r : strcmp(x->labels, y->labels);
+	return strcmp(x->desc->name, y->desc->name) ?: strcmp(x->field->name, y->field->name) ?:
+	       strcmp(x->labels, y->labels);
 }
 
 /* net.count's "count.total_packets" becomes "sonde_net_count_packets_total". */

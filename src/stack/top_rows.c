@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "stack/tree.h"
@@ -62,18 +63,14 @@ static int by_self(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return COMPARE(y->self, x->self) ?: COMPARE(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
 static int by_total(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
 
-	return x->total != y->total ? (x->total < y->total ? 1 : -1) : by_self(a, b);
+	return COMPARE(y->total, x->total) ?: by_self(a, b);
 }
 
 void top_rows_fini(struct top_rows *rows)

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 #define DIGITS 16
 #define LOCK_TRIES 5
@@ -74,13 +75,6 @@ void store_dir_list_fini(struct store_list *l)
 	vec_fini(&l->files);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct store_file *x = a, *y = b;
-
-	return (x->number > y->number) - (x->number < y->number);
-}
-
 static int add_file(int dir_fd, const char *name, struct store_list *l)
 {
 	struct store_file f;
@@ -116,7 +110,7 @@ int store_dir_list(int dir_fd, struct store_list *ret)
 		r = add_file(dir_fd, e->d_name, ret);
 	closedir(d);
 	if (ret->files.len)
-		qsort(ret->files.items, ret->files.len, sizeof(*ret->files.items), by_number);
+		qsort(ret->files.items, ret->files.len, sizeof(*ret->files.items), vec_by_u64);
 	return r < 0 ? r : 0;
 }
 

@@ -519,11 +519,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct trace_item *p = a, *q = b;
 	const struct trace_fact *x = p->fact, *y = q->fact;
-	uint64_t x_ns = x->from_ns, y_ns = y->from_ns;
 
-	if (x_ns != y_ns)
-		return x_ns < y_ns ? -1 : 1;
-	return x->num < y->num ? -1 : x->num > y->num;
+	return COMPARE(x->from_ns, y->from_ns) ?: COMPARE(x->num, y->num);
 }
 
 /* An event that two parts name stays once. */

@@ -59,9 +59,7 @@ static int above_std(int fd)
 
 static int compare_fds(const void *a, const void *b)
 {
-	const int *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	return COMPARE(*(const int *)a, *(const int *)b);
 }
 
 /* Closes all descriptors above 2 but @keep_fd and those of @o. */

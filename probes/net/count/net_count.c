@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "loop/loop.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -144,11 +145,8 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct count_row *x = a, *y = b;
 
-	if (x->id.key.kind != y->id.key.kind)
-		return x->id.key.kind < y->id.key.kind ? -1 : 1;
-	if (x->since.packets != y->since.packets)
-		return x->since.packets > y->since.packets ? -1 : 1;
-	return memcmp(&x->id, &y->id, sizeof(x->id));
+	return COMPARE(x->id.key.kind, y->id.key.kind) ?: COMPARE(y->since.packets, x->since.packets) ?:
+	       memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
 static void emit_names(struct net_counts *c, const struct net_count_key *k)

@@ -424,11 +424,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->ts_ns != y->ts_ns)
-		return x->ts_ns < y->ts_ns ? -1 : 1;
-	if (x->is_drop != y->is_drop)
-		return x->is_drop ? 1 : -1;
-	return (x->off > y->off) - (x->off < y->off);
+	return COMPARE(x->ts_ns, y->ts_ns) ?: COMPARE(x->is_drop, y->is_drop) ?: COMPARE(x->off, y->off);
 }
 
 /* ---- triggers ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "packet/packet.h"
@@ -94,9 +95,8 @@ void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 static int compare(const void *a, const void *b)
 {
 	const struct sent *x = a, *y = b;
-	int r = memcmp(&x->t, &y->t, sizeof(x->t));
 
-	return r ? r : x->ts_ns < y->ts_ns ? -1 : x->ts_ns > y->ts_ns;
+	return memcmp(&x->t, &y->t, sizeof(x->t)) ?: COMPARE(x->ts_ns, y->ts_ns);
 }
 
 /*

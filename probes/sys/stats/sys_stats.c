@@ -112,9 +112,7 @@ static int by_whose(const void *a, const void *b)
 {
 	const struct sys_stats_rec *x = a, *y = b;
 
-	if (x->by_pid != y->by_pid)
-		return x->by_pid < y->by_pid ? -1 : 1;
-	return memcmp(x->by_name, y->by_name, sizeof(x->by_name));
+	return COMPARE(x->by_pid, y->by_pid) ?: memcmp(x->by_name, y->by_name, sizeof(x->by_name));
 }
 
 /* Most time first: by the total of the process, then of the call. */
@@ -122,13 +120,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sys_stats_rec *x = a, *y = b;
 
-	if (x->all_ns != y->all_ns)
-		return x->all_ns < y->all_ns ? 1 : -1;
-	if (by_whose(x, y))
-		return by_whose(x, y);
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return (y->calls > x->calls) - (y->calls < x->calls);
+	return COMPARE(y->all_ns, x->all_ns) ?: by_whose(x, y) ?: COMPARE(y->total_ns, x->total_ns) ?:
+	       COMPARE(y->calls, x->calls);
 }
 
 /* Sets rank and total of the rows, which are grouped by process. */

@@ -137,9 +137,7 @@ static int by_samples(const void *a, const void *b)
 {
 	const struct proc_stats *x = *(struct proc_stats *const *)a, *y = *(struct proc_stats *const *)b;
 
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
-	return x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
+	return COMPARE(y->samples, x->samples) ?: COMPARE(x->tgid, y->tgid);
 }
 
 static void put_share(struct buf *b, uint64_t part, uint64_t of)

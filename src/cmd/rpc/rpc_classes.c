@@ -342,13 +342,9 @@ struct rows {
 static int by_class(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	int r;
 
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	r = strcmp(x->protocol, y->protocol);
-	r = r ? r : strcmp(x->source, y->source);
-	return r ? r : (int)x->why - (int)y->why;
+	return COMPARE(y->calls, x->calls) ?: strcmp(x->protocol, y->protocol) ?: strcmp(x->source, y->source) ?:
+	       COMPARE(x->why, y->why);
 }
 
 static struct row *row_of(struct rows *rows, const char *protocol, const char *source, enum why why)

@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "probes/net/net_ns.h"
 
 #define BUFFER_BYTES 32768
@@ -41,18 +42,11 @@ void rpc_sockets_fini(struct rpc_sockets *s)
 	vec_fini(&s->all);
 }
 
-static int by_cookie(const void *a, const void *b)
-{
-	const struct rpc_socket *x = a, *y = b;
-
-	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
-}
-
 const struct rpc_socket *rpc_sockets_find(const struct rpc_sockets *s, uint64_t cookie)
 {
 	const struct rpc_socket key = { .cookie = cookie };
 
-	return s->all.len ? bsearch(&key, s->all.items, s->all.len, sizeof(key), by_cookie) : NULL;
+	return s->all.len ? bsearch(&key, s->all.items, s->all.len, sizeof(key), vec_by_u64) : NULL;
 }
 
 /* ---- which sockets ---- */
@@ -179,6 +173,6 @@ int rpc_sockets_read(uint32_t pid, struct rpc_sockets *ret)
 		return r;
 	}
 	if (ret->all.len)
-		qsort(ret->all.items, ret->all.len, sizeof(*ret->all.items), by_cookie);
+		qsort(ret->all.items, ret->all.len, sizeof(*ret->all.items), vec_by_u64);
 	return 0;
 }

@@ -372,11 +372,8 @@ static int by_self(const void *a, const void *b, void *ctx)
 {
 	const struct tree *t = ctx;
 	const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const uint64_t x = t->nodes.items[i].self.value, y = t->nodes.items[j].self.value;
 
-	if (x != y)
-		return x < y ? 1 : -1;
-	return i < j ? -1 : i > j;
+	return COMPARE(t->nodes.items[j].self.value, t->nodes.items[i].self.value) ?: COMPARE(i, j);
 }
 
 static int put_list(const struct tree *t, bool folded)

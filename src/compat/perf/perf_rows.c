@@ -126,14 +126,9 @@ static int add_places(struct perf_rows *r, uint32_t cell)
 static int by_weight(const void *a, const void *b, void *children)
 {
 	const struct perf_row *x = a, *y = b;
+	int r = *(bool *)children ? COMPARE(y->total.value, x->total.value) ?: COMPARE(y->depth, x->depth) : 0;
 
-	if (*(bool *)children && x->total.value != y->total.value)
-		return x->total.value < y->total.value ? 1 : -1;
-	if (*(bool *)children && x->depth != y->depth)
-		return x->depth < y->depth ? 1 : -1;
-	if (x->self.value != y->self.value)
-		return x->self.value < y->self.value ? 1 : -1;
-	return strcmp(x->frame.sym, y->frame.sym);
+	return r ?: COMPARE(y->self.value, x->self.value) ?: strcmp(x->frame.sym, y->frame.sym);
 }
 
 int perf_rows_finish(struct perf_rows *r)

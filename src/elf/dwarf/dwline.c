@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "elf/dwarf/dwimage.h"
-#include "elf/range.h"
 
 #define VISITS_MAX (1u << 24)	/* limit of entries visited; the largest programs need some millions */
 #define DEPTH_MAX 64
@@ -90,7 +90,7 @@ static size_t each_covered(struct walk *w, Dwarf_Die *die, void (*fn)(struct wal
 
 	while (w->visits < VISITS_MAX && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
 		w->visits++;
-		for (size_t i = range_first(w->addrs, w->n, start); i < w->n && w->addrs[i] < end; i++) {
+		for (size_t i = vec_first(w->addrs, w->n, start); i < w->n && w->addrs[i] < end; i++) {
 			w->visits++;
 			n++;
 			fn(w, die, i);

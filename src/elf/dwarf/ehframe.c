@@ -278,7 +278,7 @@ static int by_offset(const void *a, const void *b)
 	const struct fde *x = a, *y = b;
 	uint64_t p = x->start - x->bias, q = y->start - y->bias;
 
-	return p < q ? -1 : p > q ? 1 : x->program < y->program ? -1 : 1;
+	return COMPARE(p, q) ?: COMPARE(x->program, y->program);
 }
 
 static int compile_entry(struct compiler *k, const struct fde *f)

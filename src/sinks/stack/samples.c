@@ -26,9 +26,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
-	if (x->ts_ns != y->ts_ns)
-		return x->ts_ns < y->ts_ns ? -1 : 1;
-	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : (int)x->cpu - y->cpu;
+	return COMPARE(x->ts_ns, y->ts_ns) ?: COMPARE(x->tid, y->tid) ?: COMPARE(x->cpu, y->cpu);
 }
 
 /* Writes samples up to @until_ns; keeps the others and all stacks. */

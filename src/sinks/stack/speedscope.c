@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/json.h"
@@ -77,11 +78,7 @@ static int by_owner(const void *a, const void *b)
 	const struct stack_key *x = &((const struct stack_line *)a)->entry->key;
 	const struct stack_key *y = &((const struct stack_line *)b)->entry->key;
 
-	if (x->tgid != y->tgid)
-		return x->tgid < y->tgid ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(x->tgid, y->tgid) ?: COMPARE(x->start_ns, y->start_ns) ?: COMPARE(x->tid, y->tid);
 }
 
 static void put_name(struct json *j, const struct stack_key *k)

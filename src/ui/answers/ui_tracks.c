@@ -147,20 +147,11 @@ static int take(struct tracks *t, const struct event *ev)
 
 /* ---- writing ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct slice *x = a, *y = b;
-
-	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
-}
-
 static int by_slices(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	if (x->slices.len != y->slices.len)
-		return x->slices.len > y->slices.len ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(y->slices.len, x->slices.len) ?: COMPARE(x->tid, y->tid);
 }
 
 static void put_slice(struct json *j, const struct tracks *t, const struct slice *s)
@@ -180,7 +171,7 @@ static void put_slices(struct json *j, const struct tracks *t, struct thread *th
 	uint64_t longest_ns = 0;
 
 	if (th->slices.len)
-		qsort(th->slices.items, th->slices.len, sizeof(*th->slices.items), by_start);
+		qsort(th->slices.items, th->slices.len, sizeof(*th->slices.items), vec_by_u64);
 	for (size_t i = 0; i < th->slices.len; i++) {
 		const struct slice *s = &th->slices.items[i];
 		uint64_t len_ns = s->to_ns - s->from_ns;
