@@ -47,10 +47,7 @@ static int tail_text(const struct event *ev, size_t body_size, const struct sec_
 	if (!str->len || body_size > ev->body_len || str->off > ev->body_len - body_size ||
 	    str->len > ev->body_len - body_size - str->off)
 		return -ENOENT;
-	*ret = (struct value){
-		.kind = VAL_STR, .str = (const char *)ev->body + body_size + str->off, .len = str->len,
-	};
-	return 0;
+	return value_set_chars(ret, (const char *)ev->body + body_size + str->off, str->len);
 }
 
 static int get_text(const struct event *ev, const struct field *f, struct value *ret)
@@ -65,12 +62,9 @@ static int exit_get(const struct event *ev, const struct field *f, struct value 
 	const struct proc_exit_body *b = ev->body;
 	uint32_t signal = b->status & 0x7f;
 
-	if (!strcmp(event_field_key(f), "signal")) {
-		*ret = (struct value){ .kind = VAL_UINT, .u = signal };
-		return signal ? 0 : -ENOENT;
-	}
-	*ret = (struct value){ .kind = VAL_UINT, .u = b->status >> 8 & 0xff };
-	return signal ? -ENOENT : 0;
+	if (!strcmp(event_field_key(f), "signal"))
+		return signal ? value_set_uint(ret, signal) : -ENOENT;
+	return signal ? -ENOENT : value_set_uint(ret, b->status >> 8 & 0xff);
 }
 
 /* ---- lines ---- */

@@ -281,10 +281,7 @@ static int trace_get(const struct event *ev, const struct field *f, struct value
 	for (size_t i = 0; f->off == GET_TYPE && i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].desc == ev->desc)
 			text = scap_schema_event_info(kinds[i].type)->name;
-	if (!text)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
-	return 0;
+	return value_set_text(ret, text);
 }
 
 #define SYSDIG(word, what, kind_, doc_, ...) \

@@ -68,10 +68,7 @@ static int name_get(const struct event *ev, _unused_ const struct field *f, stru
 {
 	const struct section *s = event_section(ev, SEC_TEXT);
 
-	if (!s)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };
-	return 0;
+	return s ? value_set_chars(ret, s->data, s->len) : -ENOENT;
 }
 
 static const struct field name_fields[] = {

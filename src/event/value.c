@@ -1,11 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "event/value.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
+
+int value_set_uint(struct value *ret, uint64_t u)
+{
+	*ret = (struct value){ .kind = VAL_UINT, .u = u };
+	return 0;
+}
+
+int value_set_int(struct value *ret, int64_t i)
+{
+	*ret = (struct value){ .kind = VAL_INT, .i = i };
+	return 0;
+}
+
+int value_set_ns(struct value *ret, uint64_t u)
+{
+	*ret = (struct value){ .kind = VAL_UINT, .u = u, .ns = true };
+	return 0;
+}
+
+int value_set_bool(struct value *ret, bool b)
+{
+	*ret = (struct value){ .kind = VAL_BOOL, .u = b };
+	return 0;
+}
+
+int value_set_text(struct value *ret, const char *s)
+{
+	return value_set_chars(ret, s, s ? strlen(s) : 0);
+}
+
+int value_set_chars(struct value *ret, const char *s, size_t len)
+{
+	if (!s)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = len };
+	return 0;
+}
+
+int value_set_named(struct value *ret, uint64_t u, const char *name)
+{
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = u, .str = name, .len = strlen(name) };
+	return 0;
+}
+
+int value_set_ip(struct value *ret, const struct ipaddr *ip)
+{
+	if (!ipaddr_bytes(ip->family))
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+	return 0;
+}
 
 /* Prints a duration in the largest unit it reaches, without rounding: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)

@@ -45,8 +45,7 @@ static int row_get(const struct event *ev, _unused_ const struct field *f, struc
 	if (params_of(ev, &p) < 0)
 		return -ENOENT;
 	info = scap_schema_event_info(p.head->type);
-	*ret = (struct value){ .kind = VAL_STR, .str = info->name, .len = strlen(info->name) };
-	return 0;
+	return value_set_text(ret, info->name);
 }
 
 static const struct field row_fields[] = {

@@ -175,12 +175,6 @@ static int get_text(const struct event *ev, bool agent_name, struct value *ret)
 	return ret->str || !len ? 0 : -ENOMEM;
 }
 
-static int get_str(const char *s, struct value *ret)
-{
-	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = strlen(s) };
-	return 0;
-}
-
 static const char *action_of(const struct cilium_policy *p)
 {
 	if (p->bits & CILIUM_POLICY_AUDITED)
@@ -206,11 +200,11 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 	switch (f->off) {
 	case GET_IDENTITY: return net_text_get_uint(n.policy.remote_identity, ret);
 	case GET_COOKIE: return net_text_get_uint(n.policy.cookie, ret);
-	case GET_ACTION: return get_str(action_of(&n.policy), ret);
-	case GET_DIR: return get_str(dir_of(&n), ret);
-	case GET_MATCH: return get_str(cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)), ret);
-	case GET_AUTH: return get_str(cilium_names_auth(n.policy.auth_type), ret);
-	case GET_POINT: return get_str(cilium_names_sock_point(n.sock.point), ret);
+	case GET_ACTION: return value_set_text(ret, action_of(&n.policy));
+	case GET_DIR: return value_set_text(ret, dir_of(&n));
+	case GET_MATCH: return value_set_text(ret, cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
+	case GET_AUTH: return value_set_text(ret, cilium_names_auth(n.policy.auth_type));
+	case GET_POINT: return value_set_text(ret, cilium_names_sock_point(n.sock.point));
 	default: return -ENOENT;
 	}
 }

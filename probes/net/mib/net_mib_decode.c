@@ -49,12 +49,8 @@ static const struct field fields[] = {
 static int get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct net_mib_event *b = ev->body;
-	const char *what = net_mib_table_what(b->name, strlen(b->name));
 
-	if (!what)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = what, .len = strlen(what) };
-	return 0;
+	return value_set_text(ret, net_mib_table_what(b->name, strlen(b->name)));
 }
 
 /* "xx counted 3 UdpRcvbufErrors in network namespace web (17 since the start): datagrams: full receive buffer" */
