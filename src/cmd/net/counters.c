@@ -126,10 +126,8 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	if (status)
 		return status;
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
-	    packet_filter_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_USAGE;
-	}
+	    packet_filter_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
+		return cmd_error(CMD_USAGE, "%s", err.msg);
 	spec.filter_text = packet_filter_use(&words, &c->run, &c->net);
 	c->net.count.on = true;
 	c->net.count.client = (uint32_t)getpid();

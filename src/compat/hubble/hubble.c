@@ -272,10 +272,8 @@ static int run_lines(struct hubble_conf *c, const struct cmd_words *w)
 	struct hubble_lines *lines = hubble_lines_new(&c->lines);
 	int status, r;
 
-	if (!lines) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (!lines)
+		return cmd_error(CMD_FAIL, "out of memory");
 	c->lines.addresses |= c->flows.run.numeric;
 	c->flows.watcher = &hubble_lines_sink;
 	c->flows.watcher_ctx = lines;

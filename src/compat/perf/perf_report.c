@@ -314,10 +314,8 @@ static int report_run(void *conf, const struct cmd_words *w)
 	if (w->words.len)
 		c->hist.rows.symbol_part = w->words.items[0];
 	settle(c);
-	if (outfile_open(NULL, &c->out, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_FAIL;
-	}
+	if (outfile_open(NULL, &c->out, &err) < 0)
+		return cmd_error(CMD_FAIL, "%s", err.msg);
 	status = perf_input_run(&c->run, &in, w);
 	outfile_free(c->out);
 	return status;

@@ -279,10 +279,8 @@ static int run_lines(struct sysdig_conf *c, const struct cmd_words *w)
 		c->syscalls.watcher = &sysdig_lines_sink;
 		c->syscalls.watcher_ctx = lines;
 	}
-	if (c->syscalls.watcher && !lines) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (c->syscalls.watcher && !lines)
+		return cmd_error(CMD_FAIL, "out of memory");
 	status = syscalls_run(&c->syscalls, w);
 	sysdig_lines_free(lines);
 	return status;
