@@ -23,7 +23,6 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"

@@ -2,8 +2,6 @@
 /*
  * Events about the probe: open files, lost records by call, and the rate of --max-cpu.
  */
-#include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

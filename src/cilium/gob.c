@@ -10,7 +10,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/vec.h"

@@ -2,7 +2,6 @@
 /*
  * Prints layers as Go's %v does: each header's fields; lists of more than four elements as a count.
  */
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"

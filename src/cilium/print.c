@@ -5,7 +5,6 @@
 #include "cilium/print.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"

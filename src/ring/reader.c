@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  * in time.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "base/str.h"

@@ -7,7 +7,6 @@
  * them too. libscap's own notes are kept.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

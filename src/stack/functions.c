@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "stack/stack.h"

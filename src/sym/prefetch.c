@@ -8,11 +8,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "sym/lookup.h"
 #include "sym/module.h"

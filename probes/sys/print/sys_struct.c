@@ -3,9 +3,7 @@
  * Structures in strace's format, driven by tables/structs.in.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>

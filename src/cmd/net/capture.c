@@ -19,7 +19,6 @@
 #include "cmd/net/packet_filter.h"
 #include "cmd/run/run.h"
 #include "event/event.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_wire.h"

@@ -15,7 +15,6 @@
 #include "cmd/run/run.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/count/net_count_wire.h"

@@ -2,7 +2,6 @@
 /*
  * sonde monitor: packets at their observation points and drops with reason, location and process.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "cmd/net/monitor.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "pipeline/pipeline.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "loop/loop.h"

@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"

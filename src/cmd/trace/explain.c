@@ -2,7 +2,6 @@
 /*
  * sonde explain: where slow calls of an operation spend more time than normal ones.
  */
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/buf.h"

@@ -7,8 +7,6 @@
 #include "compat/perf/perf_calls.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -2,11 +2,7 @@
 /*
  * sonde compat perf script: samples of a recording in the lines of perf script.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
