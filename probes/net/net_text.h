@@ -9,8 +9,6 @@
 
 #include "event/event.h"
 
-struct buf;
-
 extern const struct xlat net_point_xlat, net_dir_xlat, net_end_xlat, net_tcp_flag_xlat, net_verdict_xlat,
 	net_action_xlat, net_cause_xlat, net_refused_xlat;
 

@@ -19,11 +19,9 @@
 #include "probe/select.h"
 #include "sonde/wire.h"
 
-struct bpf_object;
 struct bpf_program;
 struct btf;
 struct coop;
-struct err;
 struct ring_reader;
 
 struct probe_env_opts {

@@ -9,9 +9,6 @@
 #include "compat/perf/perf_rows.h"
 #include "sinks/stack/profile.h"
 
-struct event;
-struct sink_opts;
-
 struct perf_hist_opts {
 	struct perf_rows_opts rows;
 	struct opt_strv symbols, dsos; /* see perf_frame_selected() */

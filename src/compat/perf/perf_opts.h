@@ -10,7 +10,6 @@
 #include "base/opt.h"
 
 struct cpu_conf;
-struct err;
 struct run_conf;
 
 /* For options whose effect is given anyway. */
