@@ -273,3 +273,16 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	coop_return(coop, left);
 	return r == -ENOENT ? 0 : r;
 }
+
+int net_setup_load(const struct net_setup *s, struct probe *p, struct bpf_object *obj, struct err *err)
+{
+	int r = net_setup_apply(s, p, obj, 0, err);
+	struct bpf_program *prog;
+
+	if (r >= 0)
+		r = probe_env_load(p->env, obj, err);
+	bpf_object__for_each_program(prog, obj)
+		if (r >= 0 && bpf_program__autoload(prog))
+			r = probe_env_watch(p->env, prog, p->instance);
+	return r;
+}

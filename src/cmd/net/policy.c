@@ -268,11 +268,10 @@ static int policy_run(void *conf, const struct cmd_words *w)
 	if (words->len > 2 && !strcmp(words->items[0], "explain"))
 		return policy_explain(words->items[1], words, c->run.json);
 	if (words->len != 1)
-		return cmd_error(CMD_USAGE,
-				 "expected sonde policy FILE, sonde policy check FILE or sonde policy explain FILE PACKET");
+		return cmd_error(CMD_USAGE, "expected sonde policy FILE, sonde policy check FILE or "
+				 "sonde policy explain FILE PACKET");
 	if (c->run.read)
-		return cmd_error(CMD_USAGE,
-				 "policy evaluates live packets; it cannot read recordings (--read)");
+		return cmd_error(CMD_USAGE, "policy evaluates live packets; it cannot read recordings (--read)");
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0)
 		return cmd_fail(err.code, &err);
 	status = policy_start(c, w);
