@@ -599,8 +599,7 @@ static int xdp_line(const struct event *ev, const struct line_opts *o, struct bu
 	buf_printf(out, ": program %u", b->prog_id);
 	if (b->error)
 		buf_printf(out, ", error %d", b->error);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 const struct event_desc net_trace_desc = {

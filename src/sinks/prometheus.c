@@ -92,8 +92,7 @@ static int set_labels(const struct event *ev, struct buf *out)
 		if (ev->desc->fields[i].flags & FIELD_LABEL)
 			put_label(ev, &ev->desc->fields[i], out);
 	put_netns(ev, out);
-	buf_add_char(out, '}');
-	return buf_error(out);
+	return buf_add_char(out, '}');
 }
 
 /* ---- samples ---- */

@@ -322,8 +322,7 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 static int client_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	put_client_text(ev, out);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 static void put_addr(const struct event *ev, struct buf *out)

@@ -71,8 +71,7 @@ static int line(const struct event *ev, _unused_ const struct line_opts *o, stru
 		buf_printf(out, " (%" PRIu64 " since the start)", b->total);
 	if (what)
 		buf_printf(out, ": %s", what);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 const struct event_desc net_mib_desc = {

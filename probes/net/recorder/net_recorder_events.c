@@ -56,8 +56,7 @@ static int dump_line(const struct event *ev, _unused_ const struct line_opts *o,
 		buf_printf(out, "; the first %.3f s were overwritten", (double)b->missing_ns / 1e9);
 	if (b->torn)
 		buf_printf(out, "; %llu packets torn", (unsigned long long)b->torn);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 static uint64_t between(uint64_t from, uint64_t to)

@@ -319,8 +319,7 @@ static int type_check(const char *text, struct buf *check, struct err *err)
 		return hubble_words_put_reason(sub, check, err);
 	if (strcmp(flow_types[i].name, "trace") != 0)
 		return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only", text);
-	buf_printf(check, "net.point=%s", sub);
-	return buf_error(check);
+	return buf_printf(check, "net.point=%s", sub);
 }
 
 static int use_types(struct hubble_filter *f, struct err *err)

@@ -136,8 +136,7 @@ static int write_all(const struct cfi_table *t, struct sonde_unwind_head *h, con
 	buf_add(ret, h, sizeof(*h));
 	buf_add(ret, t->rules.items, rules);
 	buf_add(ret, pages->data, pages->len);
-	buf_add(ret, rows->data, rows->len);
-	return buf_error(ret);
+	return buf_add(ret, rows->data, rows->len);
 }
 
 int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret)
