@@ -400,7 +400,7 @@ static void put_address(const struct event *ev, uint64_t addr, struct buf *out, 
 		buf_printf(out, "0x%llx", (unsigned long long)addr);
 }
 
-static void put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
+void net_text_put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const uint8_t *data;
 	const struct sec_packet *pkt = event_packet(ev, &data);
@@ -409,11 +409,11 @@ static void put_packet(const struct event *ev, const struct line_opts *o, struct
 	if (!pkt)
 		return;
 	if (o->hex) {
-		packet_hexdump(data, pkt->cap_len, out);
-		return;
+		buf_add_hexdump(out, data, pkt->cap_len);
+	} else if (o->verbose > 1) {
+		packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
+		packet_print(&p, out);
 	}
-	packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
-	packet_print(&p, out);
 }
 
 static void put_summary(const struct event *ev, struct buf *out)
@@ -509,8 +509,7 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 		put_details(ev, out);
 		put_stack(ev, o, out);
 	}
-	if (o->verbose > 1 || o->hex)
-		put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 

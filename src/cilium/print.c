@@ -41,26 +41,6 @@ static void put_summary(struct buf *out, const struct cilium_packet *p)
 	layers_summary(out, &l);
 }
 
-static void put_hex(struct buf *out, const uint8_t *data, size_t len)
-{
-	for (size_t at = 0; at < len; at += 16) {
-		size_t n = MIN(len - at, (size_t)16);
-
-		buf_printf(out, "%08zx ", at);
-		for (size_t i = 0; i < 16; i++) {
-			buf_add_str(out, i == 8 ? "  " : " ");
-			if (i < n)
-				buf_printf(out, "%02x", data[at + i]);
-			else
-				buf_add_str(out, "  ");
-		}
-		buf_add_str(out, "  |");
-		for (size_t i = 0; i < n; i++)
-			buf_add_char(out, data[at + i] >= 32 && data[at + i] < 127 ? (char)data[at + i] : '.');
-		buf_add_str(out, "|\n");
-	}
-}
-
 static void put_dissection(struct buf *out, const struct cilium_packet *p, const struct cilium_print *o)
 {
 	struct layers l;
@@ -68,7 +48,7 @@ static void put_dissection(struct buf *out, const struct cilium_packet *p, const
 	if (!p->len)
 		return;
 	if (o->hex) {
-		put_hex(out, p->data, p->len);
+		buf_add_hexdump(out, p->data, p->len);
 		return;
 	}
 	layers_parse(&l, p);

@@ -60,6 +60,31 @@ int value_set_ip(struct value *ret, const struct ipaddr *ip)
 	return 0;
 }
 
+bool value_number(const struct value *v, uint64_t *ret)
+{
+	switch (v->kind) {
+	case VAL_UINT:
+	case VAL_BOOL:
+	case VAL_FLAGS:
+		*ret = v->u;
+		return true;
+	case VAL_INT:
+		*ret = v->i > 0 ? (uint64_t)v->i : 0;
+		return true;
+	case VAL_STR:
+		*ret = v->u;
+		return v->has_number;
+	case VAL_NONE:
+	case VAL_IP:
+	case VAL_MAC:
+	case VAL_BYTES:
+	case VAL_LIST:
+	case VAL__MAX:
+		break;
+	}
+	return false;
+}
+
 /* Prints a duration in the largest unit it reaches, without rounding: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)
 {

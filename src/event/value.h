@@ -78,6 +78,9 @@ int value_set_ip(struct value *ret, const struct ipaddr *ip);
 /* Is @v the string @s? */
 bool value_is(const struct value *v, const char *s);
 
+/* The number that @v is or has the name of; 0 for one below. False if it is none. */
+bool value_number(const struct value *v, uint64_t *ret);
+
 /* Printable text, escaped (base/str.h); "" for VAL_NONE. */
 int value_text(const struct value *v, struct buf *out);
 

@@ -135,11 +135,10 @@ static int add_cgroup(struct policy_reader *rd, struct err *err)
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
-	if (!path || vec_grow(&rd->rule.cgroups) < 0) {
+	if (!path || vec_push(&rd->rule.cgroups, path) < 0) {
 		free(path);
 		return -ENOMEM;
 	}
-	rd->rule.cgroups.items[rd->rule.cgroups.len++] = path;
 	return 0;
 }
 

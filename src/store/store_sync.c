@@ -158,9 +158,7 @@ static int submit(struct store_sync *s, const struct job *j)
 	int r;
 
 	pthread_mutex_lock(&s->mutex);
-	r = vec_grow(&s->jobs);
-	if (r >= 0)
-		s->jobs.items[s->jobs.len++] = *j;
+	r = vec_push(&s->jobs, *j);
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->mutex);
 	if (r < 0) {

@@ -244,11 +244,10 @@ static int find_why(struct operation *o, const struct trace_call *c, const struc
 	if (o->whys.len >= WHYS_MAX)
 		return 0;
 	copy = strdup(buf_str(&text));
-	if (!copy || vec_grow(&o->whys) < 0) {
+	if (!copy || vec_push(&o->whys, copy) < 0) {
 		free(copy);
 		return -ENOMEM;
 	}
-	o->whys.items[o->whys.len++] = copy;
 	*ret = (uint32_t)o->whys.len;
 	return 0;
 }

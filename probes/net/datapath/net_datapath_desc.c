@@ -211,22 +211,6 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 
 /* ---- lines ---- */
 
-static void put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
-{
-	const uint8_t *data;
-	const struct sec_packet *pkt = event_packet(ev, &data);
-	struct packet p;
-
-	if (!pkt)
-		return;
-	if (o->hex) {
-		packet_hexdump(data, pkt->cap_len, out);
-	} else if (o->verbose > 1) {
-		packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
-		packet_print(&p, out);
-	}
-}
-
 static void put_summary(const struct event *ev, struct buf *out)
 {
 	const uint8_t *data;
@@ -249,7 +233,7 @@ static int message_line(const struct event *ev, const struct line_opts *o, struc
 	put_text(ev, out);
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -273,7 +257,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 	put_summary(ev, out);
 	net_text_put_owner(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -302,7 +286,7 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 		buf_printf(out, ", rule %u", n.policy.cookie);
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -314,7 +298,7 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 	buf_printf(out, "recorder rule %u %s", b->endpoint, net_datapath_event_notify(ev, &n) ? dir_of(&n) : "");
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 

@@ -104,11 +104,10 @@ static int on_socket(const struct nlmsghdr *h, void *ctx)
 	mnl_attr_for_each(a, h, sizeof(*m))
 		if (mnl_attr_get_type(a) == INET_DIAG_INFO)
 			s.bytes = bytes_of(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a));
-	if (vec_grow(&d->sockets->all) < 0) {
+	if (vec_push(&d->sockets->all, s) < 0) {
 		errno = ENOMEM;
 		return MNL_CB_ERROR;
 	}
-	d->sockets->all.items[d->sockets->all.len++] = s;
 	return MNL_CB_OK;
 }
 

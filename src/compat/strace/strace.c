@@ -189,11 +189,10 @@ static int resolve_paths(struct strace_opts *o)
 			free(path);
 			continue;
 		}
-		if (vec_grow(&o->resolved) < 0) {
+		if (vec_push(&o->resolved, path) < 0) {
 			free(path);
 			return -ENOMEM;
 		}
-		o->resolved.items[o->resolved.len++] = path;
 		if (!(o->quiet & STRACE_QUIET_PATH))
 			fprintf(stderr, "strace: Requested path \"%s\" resolved into \"%s\"\n", o->paths.items[i],
 				path);
