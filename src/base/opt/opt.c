@@ -128,6 +128,11 @@ static int bad_value(const struct parser *p, const struct opt *o, int code, cons
 	return err_set(p->err, -EINVAL, "%s \"%s\": expected %s", shown(o, name), arg, want);
 }
 
+int opt_ignore(_unused_ void *conf, _unused_ const char *arg, _unused_ struct err *err)
+{
+	return 0;
+}
+
 static int number_base(const char *s)
 {
 	return s[0] == '0' && (s[1] == 'x' || s[1] == 'X') ? 16 : 10;

@@ -92,11 +92,6 @@ OPT_CALL(on_server)
 	return 0;
 }
 
-OPT_CALL(on_ignored)
-{
-	return 0;
-}
-
 #define ROW(member, ...) OPT_ROW(hubble_conf, member, __VA_ARGS__)
 #define RUN(member, ...) OPT_ROW(hubble_conf, flows.run.member, __VA_ARGS__)
 #define REFUSED(name_, key_, arg_, way_) OPT_REFUSED_ROW(name_, key_, arg_, way_)
@@ -129,14 +124,14 @@ static const struct opt hubble_rows[] = {
 	    .differs = "a recording, store or capture of sonde, not JSON"),
 	OPT_CALL_ROW(on_server, "server", 0, "ADDR", "agent to ask: unix:///run/sonde/read.sock",
 		     .differs = "an agent of sonde"),
-	OPT_CALL_ROW(on_ignored, "timeout", 0, "TIME", "of dialling",
+	OPT_CALL_ROW(opt_ignore, "timeout", 0, "TIME", "of dialling",
 		     .differs = "ignored: a unix socket answers at once"),
-	OPT_CALL_ROW(on_ignored, "request-timeout", 0, "TIME", "of requests without a stream",
+	OPT_CALL_ROW(opt_ignore, "request-timeout", 0, "TIME", "of requests without a stream",
 		     .differs = "ignored: observe has none"),
 	RUN(quiet, "silent-errors", 's', OPT_BOOL, NULL, "no warnings", .differs = "errors are printed"),
 	ROW(print_filters, "print-raw-filters", 0, OPT_BOOL, NULL, "print the filter and exit",
 	    .differs = "it is an expression for --where"),
-	OPT_CALL_ROW(on_ignored, "use-default-field-masks", 0, NULL, "ask for visible fields only",
+	OPT_CALL_ROW(opt_ignore, "use-default-field-masks", 0, NULL, "ask for visible fields only",
 		     .differs = "ignored: an agent sends events"),
 	REFUSED("uuid", 0, "ID", "flows of sonde have no uuid: use the filter flow.id"),
 	REFUSED("http-method", 0, "NAME", BY_CALL "method"),

@@ -17,11 +17,6 @@
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 
-int perf_opts_ignore(_unused_ void *conf, _unused_ const char *arg, _unused_ struct err *err)
-{
-	return 0;
-}
-
 /* As in perf, a number behind dwarf is the size of copied stacks. */
 static const char *after_size(bool has_size, const char *arg)
 {

@@ -146,11 +146,6 @@ OPT_CALL(on_faults)
 	return 0;
 }
 
-OPT_CALL(on_always)
-{
-	return 0;
-}
-
 #define RUN(member, ...) OPT_ROW(sysdig_conf, syscalls.run.member, __VA_ARGS__)
 #define ROW(member, ...) OPT_ROW(sysdig_conf, member, __VA_ARGS__)
 #define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
@@ -192,19 +187,19 @@ static const struct opt sysdig_opts[] = {
 	ROW(list_events, "list-events", 'L', OPT_BOOL, NULL, "list types of events",
 	    .differs = "those of sonde, with their fields"),
 	ROW(version, "version", 0, OPT_BOOL, NULL, "print the version", .differs = "it is sonde's"),
-	OPT_CALL_ROW(on_always, "progress", 'P', NULL, "progress of reading", .differs = "ignored: none is printed"),
-	OPT_CALL_ROW(on_always, "exclude-users", 'E', NULL, "no tables of users",
+	OPT_CALL_ROW(opt_ignore, "progress", 'P', NULL, "progress of reading", .differs = "ignored: none is printed"),
+	OPT_CALL_ROW(opt_ignore, "exclude-users", 'E', NULL, "no tables of users",
 		     .differs = "ignored: names of users come from the capture"),
 	OPT_CALL_ROW(on_faults, "page-faults", 0, NULL, "page faults too"),
-	OPT_CALL_ROW(on_always, "displayflt", 'd', NULL, "a filter of what is shown",
+	OPT_CALL_ROW(opt_ignore, "displayflt", 'd', NULL, "a filter of what is shown",
 		     .differs = "always so: processes and descriptors are followed whatever the filter"),
 	RUN(gzip, "compress", 'z', OPT_BOOL, NULL, "compress the capture"),
-	OPT_CALL_ROW(on_always, "fatfile", 'F', NULL, "with a filter, write what the state of its events needs",
+	OPT_CALL_ROW(opt_ignore, "fatfile", 'F', NULL, "with a filter, write what the state of its events needs",
 		     .differs = "always so: processes and descriptors are introduced before their first event, their "
 				"ends are not told"),
-	OPT_CALL_ROW(on_always, "filter-proclist", 0, NULL, "with a filter, only its processes in the tables",
+	OPT_CALL_ROW(opt_ignore, "filter-proclist", 0, NULL, "with a filter, only its processes in the tables",
 		     .differs = "always so"),
-	OPT_CALL_ROW(on_always, "unbuffered", 0, NULL, "each line at once",
+	OPT_CALL_ROW(opt_ignore, "unbuffered", 0, NULL, "each line at once",
 		     .differs = "always so, at most --latency (50 ms) after the event"),
 	REFUSED("bpf", 'B', "PROBE", "the probe is built in"),
 	REFUSED("cri", 0, "PATH", NO_KUBERNETES),
