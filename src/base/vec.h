@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow() and vec_push().
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_sort().
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
@@ -46,6 +46,13 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 		_push_r; \
 	})
 
+/* qsort() of the items. */
+#define vec_sort(v, compare) \
+	do { \
+		if ((v)->len) \
+			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
+	} while (0)
+
 #define vec_fini(v) \
 	do { \
 		free((v)->items); \
@@ -55,7 +62,7 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 
 /* ---- arrays in ascending order of the number that their items begin with; of a vector or not ---- */
 
-/* For qsort() and bsearch(). */
+/* For qsort(), bsearch() and vec_sort(). */
 static inline int vec_by_u64(const void *a, const void *b)
 {
 	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);

@@ -134,8 +134,7 @@ static int sort_lines(struct buf *b)
 
 	while ((line = strsep(&rest, "\n")) && rest)
 		vec_push(&lines, line);
-	if (lines.len)
-		qsort(lines.items, lines.len, sizeof(*lines.items), by_text);
+	vec_sort(&lines, by_text);
 	for (size_t i = 0; i < lines.len; i++)
 		if (!i || strcmp(lines.items[i - 1], lines.items[i]) != 0)
 			buf_printf(&sorted, "%s\n", lines.items[i]);

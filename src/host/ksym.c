@@ -105,8 +105,7 @@ int ksym_read(FILE *f, struct ksyms **ret)
 	while ((len = getline(&line, &cap, f)) > 0)
 		if (add_line(k, line, (size_t)len) < 0)
 			return -ENOMEM;
-	if (k->syms.len)
-		qsort(k->syms.items, k->syms.len, sizeof(*k->syms.items), vec_by_u64);
+	vec_sort(&k->syms, vec_by_u64);
 	*ret = TAKE_PTR(k);
 	return 0;
 }

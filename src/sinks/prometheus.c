@@ -204,8 +204,7 @@ static int prometheus_close(struct sink *s)
 	struct prometheus *st = s->state;
 	int r = 0;
 
-	if (st->samples.len)
-		qsort(st->samples.items, st->samples.len, sizeof(*st->samples.items), by_name);
+	vec_sort(&st->samples, by_name);
 	put_samples(st, &st->out);
 	if (st->metrics)
 		metrics_text(st->metrics, false, &st->out);

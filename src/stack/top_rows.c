@@ -2,7 +2,6 @@
 #include "stack/top_rows.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -100,7 +99,6 @@ int top_rows_fill(struct top_rows *rows, const struct stack_set *s, struct sym *
 		r = add_node(rows, &index, i, kind, name);
 	map_fini(&index);
 	rows->total = stack_tree_at(rows->tree, 0)->total[STACK_OLD];
-	if (rows->len)
-		qsort(rows->items, rows->len, sizeof(*rows->items), total_first ? by_total : by_self);
+	vec_sort(rows, total_first ? by_total : by_self);
 	return r;
 }

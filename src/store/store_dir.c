@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -109,8 +108,7 @@ int store_dir_list(int dir_fd, struct store_list *ret)
 	while (r >= 0 && (e = readdir(d)))
 		r = add_file(dir_fd, e->d_name, ret);
 	closedir(d);
-	if (ret->files.len)
-		qsort(ret->files.items, ret->files.len, sizeof(*ret->files.items), vec_by_u64);
+	vec_sort(&ret->files, vec_by_u64);
 	return r < 0 ? r : 0;
 }
 

@@ -8,7 +8,6 @@
 #include "trace/trace_path.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -528,8 +527,7 @@ static void sort_items(struct trace_build *p)
 {
 	size_t n = 0;
 
-	if (p->items.len)
-		qsort(p->items.items, p->items.len, sizeof(*p->items.items), by_time);
+	vec_sort(&p->items, by_time);
 	for (size_t i = 0; i < p->items.len; i++)
 		if (!n || p->items.items[n - 1].fact != p->items.items[i].fact)
 			p->items.items[n++] = p->items.items[i];

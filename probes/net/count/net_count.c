@@ -199,8 +199,7 @@ static void emit(void *part)
 	     c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
 		return; /* no memory: the next report contains it */
 	c->reported_ns = now_ns;
-	if (c->rows.len)
-		qsort(c->rows.items, c->rows.len, sizeof(*c->rows.items), by_weight);
+	vec_sort(&c->rows, by_weight);
 	ledger_add(c);
 	for (size_t i = 0; i < c->rows.len; i++)
 		emit_row(c, &c->rows.items[i], (uint32_t)i, interval_ns);

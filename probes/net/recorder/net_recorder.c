@@ -502,8 +502,7 @@ static int make(struct dump_run *d)
 
 	if (r < 0)
 		return r;
-	if (d->entries.len)
-		qsort(d->entries.items, d->entries.len, sizeof(*d->entries.items), compare);
+	vec_sort(&d->entries, compare);
 	for (size_t i = 0; i < k->marks.len; i++)
 		mark(d, &k->marks.items[i]);
 	k->n_dumps++;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -217,8 +216,7 @@ static int put_stats(struct profile *p, const struct watch *w, struct map *m, st
 			break;
 		list.items[list.len++] = val;
 	}
-	if (list.len)
-		qsort(list.items, list.len, sizeof(*list.items), by_samples);
+	vec_sort(&list, by_samples);
 	buf_printf(b, "%-16s %8s %9s %9s %9s  %s\n", "process", "pid", "samples", "complete", "named", "cut short");
 	for (size_t i = 0; i < list.len; i++)
 		put_process(b, list.items[i]);

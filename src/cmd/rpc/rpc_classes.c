@@ -379,8 +379,7 @@ static int make_rows(const struct rpc_classes *c, struct rows *rows)
 		row->seen += conn->called;
 		row->unseen += conn->bytes > conn->called ? conn->bytes - conn->called : 0;
 	}
-	if (rows->all.len)
-		qsort(rows->all.items, rows->all.len, sizeof(*rows->all.items), by_class);
+	vec_sort(&rows->all, by_class);
 	return 0;
 }
 

@@ -171,7 +171,6 @@ int rpc_sockets_read(uint32_t pid, struct rpc_sockets *ret)
 		*ret = (struct rpc_sockets){ 0 };
 		return r;
 	}
-	if (ret->all.len)
-		qsort(ret->all.items, ret->all.len, sizeof(*ret->all.items), vec_by_u64);
+	vec_sort(&ret->all, vec_by_u64);
 	return 0;
 }

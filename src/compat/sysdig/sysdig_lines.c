@@ -57,8 +57,7 @@ static int read_names(struct sysdig_lines *l, const char *form)
 		if (vec_push(&l->names, n) < 0)
 			return -ENOMEM;
 	}
-	if (l->names.len)
-		qsort(l->names.items, l->names.len, sizeof(struct name), by_text);
+	vec_sort(&l->names, by_text);
 	return 0;
 }
 

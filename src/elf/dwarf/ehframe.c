@@ -8,7 +8,6 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -360,8 +359,7 @@ static int compile_all(struct compiler *k, uint64_t *ret_end)
 	const struct fde *f = k->fdes.items;
 	int r = 0;
 
-	if (k->fdes.len)
-		qsort(k->fdes.items, k->fdes.len, sizeof(*f), by_offset);
+	vec_sort(&k->fdes, by_offset);
 	*ret_end = 0;
 	for (size_t i = 0; i < k->fdes.len && r >= 0; i++) {
 		r = compile_one(k, &f[i], i + 1 < k->fdes.len ? fde_off(&f[i + 1]) : UINT64_MAX);

@@ -2,7 +2,6 @@
 #include "sinks/stack/samples.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -36,8 +35,7 @@ static int write_until(struct samples *s, uint64_t until_ns)
 	int r = stack_names_new(s->profile.set, s->profile.sym, &names);
 	size_t n = 0;
 
-	if (s->kept.len)
-		qsort(s->kept.items, s->kept.len, sizeof(s->kept.items[0]), by_time);
+	vec_sort(&s->kept, by_time);
 	for (; r >= 0 && n < s->kept.len && s->kept.items[n].ts_ns <= until_ns; n++)
 		r = s->write(s->ctx, names, &s->kept.items[n]);
 	s->kept.len -= n;

@@ -4,7 +4,6 @@
  * thread, if threads are separate); profiles share frames; stacks are outermost first.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -126,8 +125,7 @@ static int put_profiles(struct writer *w)
 	struct stack_line_list lines = { 0 };
 	int r = stack_lines_list(w->p->set, w->p->view.weight, false, &lines);
 
-	if (lines.len)
-		qsort(lines.items, lines.len, sizeof(*lines.items), by_owner);
+	vec_sort(&lines, by_owner);
 	for (size_t i = 0, n; r >= 0 && i < lines.len; i += n) {
 		for (n = 1; i + n < lines.len; n++)
 			if (!same_owner(&lines.items[i].entry->key, &lines.items[i + n].entry->key))

@@ -112,8 +112,7 @@ struct ui_folder *ui_folder_new(const char *path)
 		ui_folder_free(f);
 		return NULL;
 	}
-	if (f->files.len)
-		qsort(f->files.items, f->files.len, sizeof(*f->files.items), by_name);
+	vec_sort(&f->files, by_name);
 	return f;
 }
 

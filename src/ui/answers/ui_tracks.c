@@ -170,8 +170,7 @@ static void put_slices(struct json *j, const struct tracks *t, struct thread *th
 	struct slice run = { 0 };
 	uint64_t longest_ns = 0;
 
-	if (th->slices.len)
-		qsort(th->slices.items, th->slices.len, sizeof(*th->slices.items), vec_by_u64);
+	vec_sort(&th->slices, vec_by_u64);
 	for (size_t i = 0; i < th->slices.len; i++) {
 		const struct slice *s = &th->slices.items[i];
 		uint64_t len_ns = s->to_ns - s->from_ns;
@@ -287,8 +286,7 @@ int ui_tracks_answer(const void *ctx, const struct ui_query *q, struct ui_answer
 	while (r >= 0 && ui_scan_next(&t->scan, &ev))
 		r = take(t, &ev);
 	if (r >= 0) {
-		if (t->threads.len)
-			qsort(t->threads.items, t->threads.len, sizeof(*t->threads.items), by_slices);
+		vec_sort(&t->threads, by_slices);
 		put_all(t, q->px, &a->body);
 	}
 	fini(t);
