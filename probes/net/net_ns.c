@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/opt.h"
 #include "base/rights.h"
@@ -28,8 +29,6 @@
 static const char *const roots[] = { RUN_NETNS, "/proc" };
 
 typedef VEC(uint32_t) inodes;
-
-DEFINE_CLEANUP(DIR *, closedir)
 
 uint32_t net_ns_inode(int fd)
 {

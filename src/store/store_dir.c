@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -95,19 +96,15 @@ static int add_file(int dir_fd, const char *name, struct store_list *l)
 
 int store_dir_list(int dir_fd, struct store_list *ret)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *d = io_opendir(dir_fd, ".");
 	struct dirent *e;
+	int r = 0;
 
-	if (!d) {
-		r = -errno;
-		cleanup_close(&fd);
-		return r;
-	}
+	if (!d)
+		return -errno;
 	ret->files.len = 0;
 	while (r >= 0 && (e = readdir(d)))
 		r = add_file(dir_fd, e->d_name, ret);
-	closedir(d);
 	vec_sort(&ret->files, vec_by_u64);
 	return r < 0 ? r : 0;
 }

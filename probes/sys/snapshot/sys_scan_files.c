@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "probes/sys/sys_params.h"
@@ -274,19 +275,14 @@ static int send_file(struct scan *s, int pid_fd, int dir_fd, uint32_t pid, uint3
 
 int sys_scan_files_of(struct scan *s, int pid_fd, uint32_t pid)
 {
-	int fd = openat(pid_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	/* none: a kernel thread, or the process has exited */
+	_cleanup_(closedirp) DIR *dir = io_opendir(pid_fd, "fd");
 	struct dirent *e;
 	uint32_t num;
 	int r = 0;
 
-	if (!dir) {
-		cleanup_close(&fd);
-		return 0;	/* a kernel thread, or the process has exited */
-	}
-	while (r >= 0 && (e = readdir(dir)))
+	while (dir && r >= 0 && (e = readdir(dir)))
 		if (isdigit((unsigned char)e->d_name[0]) && str_to_u32(e->d_name, 10, &num) == 0)
-			r = send_file(s, pid_fd, fd, pid, num);
-	closedir(dir);
+			r = send_file(s, pid_fd, dirfd(dir), pid, num);
 	return r;
 }

@@ -16,6 +16,7 @@
 
 #include "agent/agent_state.h"
 #include "agent/record/agent_record.h"
+#include "base/io.h"
 #include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -49,8 +50,6 @@ struct family {
 
 static const char *const kind_names[] = { [COUNTER] = "counter", [GAUGE] = "gauge" };
 _Static_assert(ARRAY_SIZE(kind_names) == KIND__MAX, "each kind has a name");
-
-DEFINE_CLEANUP(DIR *, closedir)
 
 static void put_labels(struct page *p, const char *labels)
 {

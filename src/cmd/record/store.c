@@ -375,7 +375,7 @@ static int list_one(const char *name, bool json)
 
 static int list(const struct store_conf *c, struct err *err)
 {
-	DIR *d = opendir(RECORD_STORE_ROOT);
+	_cleanup_(closedirp) DIR *d = opendir(RECORD_STORE_ROOT);
 	struct dirent *e;
 
 	if (!d && errno == ENOENT)
@@ -387,7 +387,6 @@ static int list(const struct store_conf *c, struct err *err)
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.' && str_is_plain(e->d_name, strlen(e->d_name)))
 			list_one(e->d_name, c->json);
-	closedir(d);
 	return 0;
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -30,7 +31,6 @@
 #define TCP_TIME_WAIT_STATE 6
 #define STATES (0xfffu & ~(1u << TCP_LISTEN_STATE | 1u << TCP_TIME_WAIT_STATE))
 
-DEFINE_CLEANUP(DIR *, closedir)
 static void close_socket(struct mnl_socket *s)
 {
 	mnl_socket_close(s);
