@@ -343,6 +343,11 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 	return r;
 }
 
+int buf_add_mac(struct buf *b, const uint8_t *mac)
+{
+	return buf_printf(b, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
 int buf_add_hexdump(struct buf *b, const void *data, size_t len)
 {
 	const uint8_t *p = data;

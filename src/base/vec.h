@@ -68,6 +68,11 @@ static inline int vec_by_u64(const void *a, const void *b)
 	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
+static inline int vec_by_int(const void *a, const void *b)
+{
+	return COMPARE(*(const int *)a, *(const int *)b);
+}
+
 static inline size_t vec_first_raw(const void *items, size_t n, size_t size, uint64_t least)
 {
 	size_t lo = 0, hi = n;

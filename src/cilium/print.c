@@ -180,13 +180,6 @@ static void put_capture_long(struct buf *out, const struct cilium_notify *n, int
 	put_dissection(out, &n->pkt, o);
 }
 
-static const char *policy_action(const struct cilium_policy *p)
-{
-	if (p->bits & CILIUM_POLICY_AUDITED)
-		return "audit";
-	return p->verdict < 0 ? "deny" : p->verdict > 0 ? "redirect" : "allow";
-}
-
 static void put_policy(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const struct cilium_policy *p = &n->policy;
@@ -194,7 +187,7 @@ static void put_policy(struct buf *out, const struct cilium_notify *n, const str
 	buf_printf(out, "Policy verdict log: flow 0x%x local EP ID %u, remote ID ", n->hash, n->source);
 	cilium_names_put_identity(out, p->remote_identity, o->numeric);
 	buf_printf(out, ", proto %u, %s, action %s, auth: ", p->proto,
-		   CILIUM_POLICY_DIR(p->bits) == 1 ? "ingress" : "egress", policy_action(p));
+		   CILIUM_POLICY_DIR(p->bits) == 1 ? "ingress" : "egress", cilium_names_policy_action(p));
 	cilium_names_put_auth(out, p->auth_type);
 	buf_printf(out, ", match %s, ", cilium_names_policy_match(CILIUM_POLICY_MATCH(p->bits)));
 	put_summary(out, &n->pkt);

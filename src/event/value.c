@@ -124,13 +124,6 @@ static int flags_text(const struct xlat *x, uint64_t bits, struct buf *out)
 	return buf_error(out);
 }
 
-static int mac_text(const char *mac, struct buf *out)
-{
-	const uint8_t *m = (const uint8_t *)mac;
-
-	return buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
-}
-
 static int hex_text(const char *data, size_t len, struct buf *out)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -171,7 +164,7 @@ int value_text(const struct value *v, struct buf *out)
 	case VAL_BOOL: return buf_add_str(out, v->u ? "true" : "false");
 	case VAL_STR: return v->printable ? buf_add(out, v->str, v->len) : str_escape_buf(out, v->str, v->len);
 	case VAL_IP: return ipaddr_text(&v->ip, out);
-	case VAL_MAC: return mac_text(v->str, out);
+	case VAL_MAC: return buf_add_mac(out, (const uint8_t *)v->str);
 	case VAL_BYTES: return hex_text(v->str, v->len, out);
 	case VAL_FLAGS: return flags_text(v->xlat, v->u, out);
 	case VAL_LIST: return list_text(v, out);

@@ -175,13 +175,6 @@ static int get_text(const struct event *ev, bool agent_name, struct value *ret)
 	return ret->str || !len ? 0 : -ENOMEM;
 }
 
-static const char *action_of(const struct cilium_policy *p)
-{
-	if (p->bits & CILIUM_POLICY_AUDITED)
-		return "audit";
-	return p->verdict < 0 ? "deny" : p->verdict > 0 ? "redirect" : "allow";
-}
-
 static const char *dir_of(const struct cilium_notify *n)
 {
 	unsigned dir = n->type == CILIUM_POLICY ? CILIUM_POLICY_DIR(n->policy.bits) : n->subtype;
@@ -200,7 +193,7 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 	switch (f->off) {
 	case GET_IDENTITY: return net_text_get_uint(n.policy.remote_identity, ret);
 	case GET_COOKIE: return net_text_get_uint(n.policy.cookie, ret);
-	case GET_ACTION: return value_set_text(ret, action_of(&n.policy));
+	case GET_ACTION: return value_set_text(ret, cilium_names_policy_action(&n.policy));
 	case GET_DIR: return value_set_text(ret, dir_of(&n));
 	case GET_MATCH: return value_set_text(ret, cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
 	case GET_AUTH: return value_set_text(ret, cilium_names_auth(n.policy.auth_type));
@@ -244,7 +237,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 	const struct net_datapath_event_event *b = ev->body;
 	const char *rule = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_POLICY_RULE, b->rule);
 
-	buf_printf(out, "policy %s %s ", action_of(&n->policy),
+	buf_printf(out, "policy %s %s ", cilium_names_policy_action(&n->policy),
 		   CILIUM_POLICY_DIR(n->policy.bits) == 1 ? "in" : "out");
 	net_text_put_iface(ev, b->ifindex, out);
 	if (n->policy.cookie)
@@ -271,7 +264,7 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 		return -EBADMSG;
 	if (b->own)
 		return rule_line(ev, o, &n, out);
-	buf_printf(out, "policy %s", action_of(&n.policy));
+	buf_printf(out, "policy %s", cilium_names_policy_action(&n.policy));
 	if (b->verdict < 0) {
 		buf_add_str(out, " (");
 		cilium_names_put_drop(out, (uint8_t)-b->verdict, 0);

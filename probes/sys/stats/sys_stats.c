@@ -189,13 +189,6 @@ struct sys_stats_reports {
 	bool overflowed;		/* calls of further keys are in the rows of all */
 };
 
-static uint64_t step_end(unsigned step)
-{
-	unsigned octave = (step >> 2) + 1;
-
-	return step < 4 ? step : ((4ull + (step & 3) + 1) << (octave - 2)) - 1;
-}
-
 /* The longest call since @was: exact if it is the longest of all, else the end of its step. */
 static uint64_t max_since(const struct sys_stats_cell *was, const struct sys_stats_cell *now,
 			  const struct sys_stats_rec *r)
@@ -204,7 +197,7 @@ static uint64_t max_since(const struct sys_stats_cell *was, const struct sys_sta
 		return now->max_ns;
 	for (unsigned i = SYS_STEPS; i > 0; i--)
 		if (r->steps[i - 1])
-			return MIN(step_end(i - 1), now->max_ns);
+			return MIN(sys_stats_step_end(i - 1), now->max_ns);
 	return 0;
 }
 

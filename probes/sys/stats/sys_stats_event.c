@@ -10,15 +10,8 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "probes/sys/stats/sys_stats.h"
 #include "probes/sys/sys_event.h"
-
-/* Upper bound of a histogram bucket, ns: buckets below 4 are exact, then four per octave. */
-static uint64_t step_end(unsigned step)
-{
-	unsigned log = (step >> 2) + 1;
-
-	return step < 4 ? step : ((4ull + (step & 3) + 1) << (log - 2)) - 1;
-}
 
 /* Latency that @pct percent of the calls did not exceed. */
 static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
@@ -31,7 +24,7 @@ static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
 	for (unsigned i = 0; i < SYS_STEPS; i++) {
 		n += b->steps[i];
 		if (n && n >= want)
-			return MIN(step_end(i), b->max_ns);
+			return MIN(sys_stats_step_end(i), b->max_ns);
 	}
 	return 0;
 }

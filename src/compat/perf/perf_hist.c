@@ -26,8 +26,9 @@ int perf_hist_open(struct perf_hist *h, const struct perf_hist_opts *o, const st
 	return sinks_profile_open(&h->profile, so);
 }
 
-int perf_hist_take(struct perf_hist *h, const struct event *ev)
+int perf_hist_event(struct sink *sink, const struct event *ev)
 {
+	struct perf_hist *h = sink->state;
 	uint64_t key, count, value;
 	struct perf_total *s;
 	size_t entry;

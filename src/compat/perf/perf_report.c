@@ -185,11 +185,6 @@ static int report_open(struct sink *s, _unused_ struct err *err)
 	return perf_hist_open(s->state, &((struct report_conf *)s->opts->ctx)->hist, s->opts);
 }
 
-static int report_event(struct sink *s, const struct event *ev)
-{
-	return perf_hist_take(s->state, ev);
-}
-
 /* "98 ", "1K": as few digits as perf's. */
 static void put_number(uint64_t n, struct buf *out)
 {
@@ -274,7 +269,7 @@ static const struct sink_ops report_sink = {
 	.shows = SINK_SHOWS_STACKS,
 	.state_size = sizeof(struct perf_hist),
 	.open = report_open,
-	.event = report_event,
+	.event = perf_hist_event,
 	.close = report_close,
 };
 

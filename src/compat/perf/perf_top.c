@@ -263,11 +263,6 @@ static int top_open(struct sink *s, _unused_ struct err *err)
 	return r;
 }
 
-static int top_event(struct sink *s, const struct event *ev)
-{
-	return perf_hist_take(s->state, ev);
-}
-
 /* The last table is that of the rest, unless it has none. */
 static int top_close(struct sink *s)
 {
@@ -286,7 +281,7 @@ static const struct sink_ops top_sink = {
 	.shows = SINK_SHOWS_STACKS,
 	.state_size = sizeof(struct perf_hist),
 	.open = top_open,
-	.event = top_event,
+	.event = perf_hist_event,
 	.close = top_close,
 };
 

@@ -89,6 +89,8 @@ void state_str_unref(struct scap_state *st, struct scap_str *s);
 void state_str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s);
 void state_str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
 void state_str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+/* As a parameter; "" for NULL. */
+void state_str_add(struct params_out *o, const struct scap_str *s);
 /* @path below @base, without ".", ".." and double slashes; an absolute @path stands alone. */
 struct scap_str *state_str_path(struct scap_state *st, const char *base, size_t base_len, const char *path,
 				size_t len);
