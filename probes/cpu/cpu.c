@@ -532,11 +532,10 @@ static int cpu_control(struct probe *p, const struct sonde_rec *r)
 	}
 }
 
-static int cpu_tick(struct probe *p, uint64_t now_ns)
+static int cpu_tick(struct probe *p, _unused_ uint64_t now_ns)
 {
 	struct cpu_state *s = p->state;
 
-	(void)now_ns;
 	coop_step(probe_env_coop(p->env), "follow", "CPUs");
 	if (s->perf)
 		cpu_perf_follow(s->perf); /* a CPU that comes online while memory is short is retried */

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/cursor.h"
+#include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "probes/cpu/cpu_event.h"
@@ -162,13 +163,11 @@ static int decode_totals(const struct sonde_rec *rec, struct event *ev, const st
 }
 
 /* The live half handles these. Older recordings have no mtime_ns. */
-static int check_need(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
+static int check_need(const struct sonde_rec *rec, _unused_ struct event *ev, _unused_ const struct emitter *em)
 {
 	const bool fits = rec->len >= sizeof(struct cpu_need_rec) ||
 			  rec->len == offsetof(struct cpu_need_rec, mtime_ns);
 
-	(void)ev;
-	(void)em;
 	return fits ? 0 : -EBADMSG;
 }
 

@@ -16,7 +16,6 @@
 
 struct cpu_deferred;
 struct cpu_sample_rec;
-struct err;
 
 struct cpu_deferred_opts {
 	struct cpu_tables *tables;	/* borrowed, outlives it */

@@ -214,11 +214,10 @@ static int block_line(const struct event *ev, const struct line_opts *o, struct 
 }
 
 /* "cpu: 12 of 3000 periods without a sample; unwind tables: 41 files, 812345 rows, 7168 KB, 0 evicted, 1 refused" */
-static int totals_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int totals_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct cpu_totals *b = ev->body;
 
-	(void)o;
 	buf_add_str(out, "cpu: ");
 	if (b->periods)
 		buf_printf(out, "%llu of %llu periods without a sample; ", (unsigned long long)b->missed,
@@ -251,28 +250,12 @@ enum { GET_KIND, GET_KIND_BY, GET_RUNQ, GET_SLEEP, GET_IRQ, GET_QUOTA_CGROUP };
 
 static int get_enum(const struct xlat *x, unsigned n, struct value *ret)
 {
-	const char *name = xlat_name(x, n);
-
-	if (!name)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name), .has_number = true, .u = n };
-	return 0;
+	return value_set_named(ret, n, xlat_name(x, n));
 }
 
 static int get_ns(const struct cpu_block *b, uint64_t ns, struct value *ret)
 {
-	if (b->wait.flags & CPU_WAIT_F_NOT_WOKEN)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_UINT, .u = ns, .ns = true };
-	return 0;
-}
-
-static int get_text(const char *text, struct value *ret)
-{
-	if (!text)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
-	return 0;
+	return b->wait.flags & CPU_WAIT_F_NOT_WOKEN ? -ENOENT : value_set_ns(ret, ns);
 }
 
 static int block_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -285,7 +268,7 @@ static int block_get(const struct event *ev, const struct field *f, struct value
 	case GET_RUNQ: return get_ns(b, b->body.wait_ns, ret);
 	case GET_SLEEP: return get_ns(b, b->sleep_ns, ret);
 	case GET_IRQ: return get_enum(&waker_xlat, b->wait.waker, ret);
-	case GET_QUOTA_CGROUP: return get_text(quota_cgroup(ev), ret);
+	case GET_QUOTA_CGROUP: return value_set_text(ret, quota_cgroup(ev));
 	default: return -ENOENT;
 	}
 }
@@ -350,15 +333,11 @@ static const struct field totals_fields[] = {
 };
 
 /* The text, which only the last row has. */
-static int totals_get(const struct event *ev, const struct field *f, struct value *ret)
+static int totals_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct section *s = event_section(ev, SEC_TEXT);
 
-	(void)f;
-	if (!s)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };
-	return 0;
+	return s ? value_set_chars(ret, s->data, s->len) : -ENOENT;
 }
 
 #define STACKS (1u << SEC_STACK_KERN | 1u << SEC_STACK_USER)

@@ -127,8 +127,7 @@ static int try_event(struct cpu_perf *p, bool cycles)
 	for (int i = 0; i < n && fd < 0; i++)
 		if (is_selected(p, online[i]))
 			fd = open_event(p, online[i]);
-	if (fd >= 0)
-		close(fd);
+	cleanup_close(&fd);
 	return fd < 0 ? fd : 0;
 }
 

@@ -11,7 +11,6 @@
 #include "base/opt.h"
 
 struct bpf_program;
-struct err;
 struct cpu_perf;
 
 struct cpu_perf_opts {

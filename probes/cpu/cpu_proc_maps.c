@@ -53,9 +53,8 @@ int cpu_proc_maps_read(int proc_fd, uint32_t tgid, size_t max, cpu_place_vec *re
 	while (f && ret->len < max && fgets(line, sizeof(line), f)) {
 		if (!parse_line(line, &place))
 			continue;
-		if (vec_grow(ret) < 0)
+		if (vec_push(ret, place) < 0)
 			return -ENOMEM;
-		ret->items[ret->len++] = place;
 	}
 	return 0;
 }

@@ -521,8 +521,7 @@ void cpu_tables_free(struct cpu_tables *t)
 	cpu_load_free(t->loader);
 	cpu_pool_free(t->pool);
 	map_fini(&t->tables);
-	if (t->proc_fd >= 0)
-		close(t->proc_fd);
+	cleanup_close(&t->proc_fd);
 	free(t);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/str.h"
 #include "loop/coop.h"
 
@@ -53,20 +54,15 @@ void cpu_top_tasks_each(int proc_fd, uint64_t budget_ns, struct coop *coop, cpu_
 {
 	const uint64_t begin_ns = clock_boot_ns(), tick_ns = 1000000000ull / (uint64_t)sysconf(_SC_CLK_TCK);
 	const uint64_t cpu_ns = clock_thread_cpu_ns();
-	int fd = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *dir = io_opendir(proc_fd, ".");
 	const struct dirent *e;
 	char comm[16];
 	uint64_t pid;
 
-	if (!dir && fd >= 0)
-		close(fd);
 	while (dir && (e = readdir(dir)) && clock_thread_cpu_ns() - cpu_ns < budget_ns && coop_yield(coop) == 0) {
 		if (str_to_u64(e->d_name, 10, &pid) < 0 || pid > UINT32_MAX)
 			continue;
 		if (is_busy(proc_fd, e->d_name, begin_ns / tick_ns, comm))
 			fn(ctx, (uint32_t)pid, comm);
 	}
-	if (dir)
-		closedir(dir);
 }

@@ -504,14 +504,13 @@ static bool get_frame(struct cursor *c, uint16_t type, struct gohttp2_frame_rec 
 	return true;
 }
 
-static int decode_frame(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+static int decode_frame(const struct sonde_rec *r, _unused_ struct event *ev, const struct emitter *em)
 {
 	const struct at at = at_rec(r, em);
 	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_frame_rec f;
 	struct cursor fields;
 
-	(void)ev;
 	if (!get_frame(&c, r->type, &f))
 		return -EBADMSG;
 	fields = cur_sub(&c, f.fields_len);
@@ -580,7 +579,7 @@ static int emit_late_log(const struct at *at, const struct gohttp2_log_rec *l, c
 	return r;
 }
 
-static int decode_log(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+static int decode_log(const struct sonde_rec *r, _unused_ struct event *ev, const struct emitter *em)
 {
 	const struct at at = at_rec(r, em);
 	struct cursor c = cur_init(r, r->len);
@@ -588,7 +587,6 @@ static int decode_log(const struct sonde_rec *r, struct event *ev, const struct 
 	struct gohttp2_call *call;
 	const char *text;
 
-	(void)ev;
 	cur_copy(&c, &l, sizeof(l));
 	text = cur_bytes(&c, l.data_len);
 	if (!cur_ok(&c))
@@ -713,13 +711,12 @@ static int fact_of_frame(const struct sonde_rec *r, const struct emitter *em)
 }
 
 /* Reports calls that are still open after PROGRESS_NS. */
-static int decode_tick(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+static int decode_tick(const struct sonde_rec *r, _unused_ struct event *ev, const struct emitter *em)
 {
 	const struct at at = at_rec(r, em);
 	struct list *calls = &at.s->t.calls_lru;
 	int first = 0;
 
-	(void)ev;
 	for (struct list *l = calls->next; l != calls; l = l->next) {
 		struct gohttp2_call *c = container_of(l, struct gohttp2_call, lru);
 		int e;
@@ -733,11 +730,10 @@ static int decode_tick(const struct sonde_rec *r, struct event *ev, const struct
 	return first;
 }
 
-static int decode_exit(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
+static int decode_exit(const struct sonde_rec *r, _unused_ struct event *ev, const struct emitter *em)
 {
 	const struct at at = at_rec(r, em);
 
-	(void)ev;
 	return finish_conns(&at, r->tgid ? r->tgid : UINT32_MAX, CALL_EVENT_END_EXIT);
 }
 

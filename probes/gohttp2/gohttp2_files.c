@@ -558,8 +558,7 @@ int gohttp2_files_expect(struct gohttp2_files *f, const char *name)
 
 static int scan_once(struct gohttp2_files *f)
 {
-	int fd = openat(f->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *dir = io_opendir(f->proc_fd, ".");
 	struct dirent *e;
 	uint32_t tgid;
 
@@ -568,7 +567,6 @@ static int scan_once(struct gohttp2_files *f)
 	while ((e = readdir(dir)) && coop_return(f->o.coop, coop_leave(f->o.coop)) >= 0)
 		if (str_to_u32(e->d_name, 10, &tgid) == 0 && tgid != (uint32_t)getpid())
 			gohttp2_files_process(f, tgid, 0);
-	closedir(dir);
 	return 0;
 }
 

@@ -46,8 +46,8 @@ static int work(void *ctx, int in_fd, int out_fd)
 }
 WORKER_PLAIN(work);
 
-int gohttp2_inspect(int fd, void (*exclude)(void *ctx, uint32_t tgid, bool on), void *ctx, struct gobin_answer **ret,
-		    uint64_t *ret_code, struct err *err)
+int gohttp2_inspect(int fd, _unused_ void (*exclude)(void *ctx, uint32_t tgid, bool on), _unused_ void *ctx,
+		    struct gobin_answer **ret, uint64_t *ret_code, struct err *err)
 {
 	_cleanup_free_ char *answer = malloc(sizeof(*ret_code) + GOBIN_ANSWER_CAP);
 	struct gobin_request q = { .no_dwarf = true };
@@ -56,8 +56,6 @@ int gohttp2_inspect(int fd, void (*exclude)(void *ctx, uint32_t tgid, bool on), 
 	};
 	ssize_t n;
 
-	(void)exclude;
-	(void)ctx;
 	if (!answer)
 		return err_errno(err, -ENOMEM, "cannot inspect a program");
 	n = worker_call(&o, work, &q, fd, answer, sizeof(*ret_code) + GOBIN_ANSWER_CAP, TIMEOUT_NS, err);

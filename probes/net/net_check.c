@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -110,13 +109,12 @@ static void check_programs(struct check *c)
 	c->p.conf = &net_conf_default;
 }
 
-static int open_watch(void *ctx)
+static int open_watch(_unused_ void *ctx)
 {
 	static const struct net_watch_ops none;
 	struct net_watch *w;
 	int r = net_iface_open(&none, NULL, &w);
 
-	(void)ctx;
 	if (r >= 0)
 		net_iface_close(w);
 	return r;

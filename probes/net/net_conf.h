@@ -10,8 +10,6 @@
 
 #include "base/opt.h"
 
-struct buf;
-struct err;
 struct event;
 struct pktfilter;
 struct registry;

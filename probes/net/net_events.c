@@ -192,46 +192,26 @@ static int get_func(const struct event *ev, struct value *ret)
 	if (!b->location)
 		return -ENOENT;
 	if (name)
-		*ret = (struct value){ .kind = VAL_STR, .str = name, .len = len };
-	else
-		*ret = (struct value){ .kind = VAL_UINT, .u = b->location, .hex = true };
-	return 0;
-}
-
-static int get_ip(const struct ipaddr *ip, struct value *ret)
-{
-	if (!ip->family)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+		return value_set_chars(ret, name, len);
+	*ret = (struct value){ .kind = VAL_UINT, .u = b->location, .hex = true };
 	return 0;
 }
 
 int net_text_get_uint(uint64_t v, struct value *ret)
 {
-	if (!v)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_UINT, .u = v };
-	return 0;
+	return v ? value_set_uint(ret, v) : -ENOENT;
 }
 
 static int get_host(const struct event *ev, const struct ipaddr *ip, struct value *ret)
 {
-	const char *name = ip->family ? event_names_get(ev->names, SONDE_NAME_HOST, event_names_host_key(ip)) : NULL;
-
-	if (!name)
+	if (!ip->family)
 		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
-	return 0;
+	return value_set_text(ret, event_names_get(ev->names, SONDE_NAME_HOST, event_names_host_key(ip)));
 }
 
 int net_text_get_named(const struct xlat *x, uint64_t v, struct value *ret)
 {
-	const char *name = xlat_name(x, v);
-
-	if (!name)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = v, .str = name, .len = strlen(name) };
-	return 0;
+	return value_set_named(ret, v, xlat_name(x, v));
 }
 
 int net_text_get_end(const struct event *ev, uint16_t field, struct value *ret)
@@ -239,8 +219,8 @@ int net_text_get_end(const struct event *ev, uint16_t field, struct value *ret)
 	const struct conn *c = &ev->keys.conn;
 
 	switch (field) {
-	case NET_GET_SIP: return get_ip(&c->saddr, ret);
-	case NET_GET_DIP: return get_ip(&c->daddr, ret);
+	case NET_GET_SIP: return value_set_ip(ret, &c->saddr);
+	case NET_GET_DIP: return value_set_ip(ret, &c->daddr);
 	case NET_GET_SPORT: return net_text_get_uint(c->sport, ret);
 	case NET_GET_DPORT: return net_text_get_uint(c->dport, ret);
 	case NET_GET_PROTO: return net_text_get_uint(c->proto, ret);
@@ -273,12 +253,10 @@ static uint32_t state_of(const struct event *ev)
 static int get_state(const struct event *ev, struct value *ret)
 {
 	const uint32_t state = state_of(ev);
-	const char *name = state && state <= UINT8_MAX + 1u ? cilium_names_state((uint8_t)(state - 1)) : NULL;
 
-	if (!name)
+	if (!state || state > UINT8_MAX + 1u)
 		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
-	return 0;
+	return value_set_text(ret, cilium_names_state((uint8_t)(state - 1)));
 }
 
 /* Fields that another datapath's notification contains; our own packets have an original address too. */
@@ -286,27 +264,21 @@ static int get_foreign(const struct event *ev, uint16_t word, struct value *ret)
 {
 	const struct net_event *b = ev->body;
 	static const uint8_t none[16];
-	const char *name = word == GET_FILE ? file_name(ev) : NULL;
 	struct cilium_notify n;
 
 	if (word == GET_ORIG_IP && b->orig_saddr.family)
-		return get_ip(&b->orig_saddr, ret);
+		return value_set_ip(ret, &b->orig_saddr);
 	if (word != GET_FILE && (!net_datapath_event_notify(ev, &n) || n.type != CILIUM_TRACE))
 		return -ENOENT;
-	if (word == GET_ENCRYPTED) {
-		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(n.trace.reason & CILIUM_REASON_ENCRYPTED) };
-		return ret->u ? 0 : -ENOENT;
-	}
+	if (word == GET_ENCRYPTED)
+		return n.trace.reason & CILIUM_REASON_ENCRYPTED ? value_set_bool(ret, true) : -ENOENT;
 	if (word == GET_ORIG_IP) {
 		*ret = (struct value){ .kind = VAL_IP };
 		ret->ip.family = n.pkt.flags & CILIUM_FLAG_IPV6 ? SONDE_IPV6 : SONDE_IPV4;
 		memcpy(ret->ip.addr, n.trace.orig_ip, sizeof(ret->ip.addr));
 		return memcmp(n.trace.orig_ip, none, sizeof(none)) ? 0 : -ENOENT;
 	}
-	if (!name)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = name, .len = strlen(name) };
-	return 0;
+	return value_set_text(ret, word == GET_FILE ? file_name(ev) : NULL);
 }
 
 static int net_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -428,7 +400,7 @@ static void put_address(const struct event *ev, uint64_t addr, struct buf *out, 
 		buf_printf(out, "0x%llx", (unsigned long long)addr);
 }
 
-static void put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
+void net_text_put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const uint8_t *data;
 	const struct sec_packet *pkt = event_packet(ev, &data);
@@ -437,11 +409,11 @@ static void put_packet(const struct event *ev, const struct line_opts *o, struct
 	if (!pkt)
 		return;
 	if (o->hex) {
-		packet_hexdump(data, pkt->cap_len, out);
-		return;
+		buf_add_hexdump(out, data, pkt->cap_len);
+	} else if (o->verbose > 1) {
+		packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
+		packet_print(&p, out);
 	}
-	packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
-	packet_print(&p, out);
 }
 
 static void put_summary(const struct event *ev, struct buf *out)
@@ -537,8 +509,7 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 		put_details(ev, out);
 		put_stack(ev, o, out);
 	}
-	if (o->verbose > 1 || o->hex)
-		put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -627,8 +598,7 @@ static int xdp_line(const struct event *ev, const struct line_opts *o, struct bu
 	buf_printf(out, ": program %u", b->prog_id);
 	if (b->error)
 		buf_printf(out, ", error %d", b->error);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 const struct event_desc net_trace_desc = {

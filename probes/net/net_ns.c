@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/opt.h"
 #include "base/rights.h"
@@ -28,8 +29,6 @@
 static const char *const roots[] = { RUN_NETNS, "/proc" };
 
 typedef VEC(uint32_t) inodes;
-
-DEFINE_CLEANUP(DIR *, closedir)
 
 uint32_t net_ns_inode(int fd)
 {
@@ -96,10 +95,7 @@ static int add_inode(inodes *v, uint32_t inode)
 	for (size_t i = 0; i < v->len; i++)
 		if (v->items[i] == inode)
 			return 0;
-	if (vec_grow(v) < 0)
-		return -ENOMEM;
-	v->items[v->len++] = inode;
-	return 0;
+	return vec_push(v, inode);
 }
 
 int net_ns_all(uint32_t **ret, size_t *ret_n)

@@ -8,9 +8,6 @@
 #include "probes/net/net_names.h"
 #include "probes/net/net_setup.h"
 
-struct err;
-struct probe;
-
 /* Opened and attached in this order, closed in reverse. */
 enum net_part_id {
 	NET_PART_RECORDER, NET_PART_POLICY, NET_PART_MAP, NET_PART_SPACES, NET_PART_REDIRECT, NET_PART_SENDERS,

@@ -139,11 +139,8 @@ bool net_setup_prefixes(const struct net_setup *s, int (*fn)(void *ctx, const ch
 	return true;
 }
 
-static int no_op(void *ctx, const char name[static 16], uint32_t bits)
+static int no_op(_unused_ void *ctx, _unused_ const char name[static 16], _unused_ uint32_t bits)
 {
-	(void)ctx;
-	(void)name;
-	(void)bits;
 	return 0;
 }
 
@@ -275,4 +272,17 @@ int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_objec
 	r = pktfilter_splice(obj, c->filter, btf, err);
 	coop_return(coop, left);
 	return r == -ENOENT ? 0 : r;
+}
+
+int net_setup_load(const struct net_setup *s, struct probe *p, struct bpf_object *obj, struct err *err)
+{
+	int r = net_setup_apply(s, p, obj, 0, err);
+	struct bpf_program *prog;
+
+	if (r >= 0)
+		r = probe_env_load(p->env, obj, err);
+	bpf_object__for_each_program(prog, obj)
+		if (r >= 0 && bpf_program__autoload(prog))
+			r = probe_env_watch(p->env, prog, p->instance);
+	return r;
 }

@@ -55,6 +55,9 @@ bool net_setup_iface(const struct net_setup *s, const char *name);
 int net_setup_apply(const struct net_setup *s, struct probe *p, struct bpf_object *obj, uint32_t netns,
 		    struct err *err);
 
+/* Applies it to an object of all namespaces, which is loaded then, and watches the programs that were chosen. */
+int net_setup_load(const struct net_setup *s, struct probe *p, struct bpf_object *obj, struct err *err);
+
 /* After load: the selection of interfaces, for an object that includes net_select.bpf.h. */
 int net_setup_ifaces(const struct net_setup *s, struct bpf_object *obj, struct err *err);
 

@@ -9,8 +9,6 @@
 
 #include "event/event.h"
 
-struct buf;
-
 extern const struct xlat net_point_xlat, net_dir_xlat, net_end_xlat, net_tcp_flag_xlat, net_verdict_xlat,
 	net_action_xlat, net_cause_xlat, net_refused_xlat;
 
@@ -46,6 +44,9 @@ int net_text_get_end(const struct event *ev, uint16_t field, struct value *ret);
 
 /* "10.0.0.1:80", "[fd00::1]:80"; without a port the address alone. */
 void net_text_put_end(const struct ipaddr *ip, uint16_t port, struct buf *out);
+
+/* The packet below the event's line: its bytes, or with more details its headers. */
+void net_text_put_packet(const struct event *ev, const struct line_opts *o, struct buf *out);
 
 /* "eth0", "if7" without a name, "-" for none. */
 void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);

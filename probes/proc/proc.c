@@ -335,13 +335,12 @@ static int inject_over(void *ctx, struct sonde_rec *r, size_t len)
 	return ret;
 }
 
-static int proc_snapshot(struct probe *p, struct err *err)
+static int proc_snapshot(struct probe *p, _unused_ struct err *err)
 {
 	const struct probe_select *select = probe_env_select(p->env, p->instance);
 	struct proc_state *s = p->state;
 	char proc_dir[4096];
 
-	(void)err;
 	map_clear(&s->shown);
 	s->known_bytes = 0;
 	snprintf(proc_dir, sizeof(proc_dir), "%s/proc", probe_env_host_root(p->env));

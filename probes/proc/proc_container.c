@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -47,8 +46,8 @@ static void emit(struct proc_containers *c, const struct pending *p, const struc
 
 static void add(struct proc_containers *c, const struct pending *p)
 {
-	if (c->pending.len < PENDING_MAX && vec_grow(&c->pending) >= 0)
-		c->pending.items[c->pending.len++] = *p;
+	if (c->pending.len < PENDING_MAX)
+		vec_push(&c->pending, *p);
 }
 
 /* Removes the entry that has been due longest at @now_ns: events wait for it. */

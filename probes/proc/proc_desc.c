@@ -47,10 +47,7 @@ static int tail_text(const struct event *ev, size_t body_size, const struct sec_
 	if (!str->len || body_size > ev->body_len || str->off > ev->body_len - body_size ||
 	    str->len > ev->body_len - body_size - str->off)
 		return -ENOENT;
-	*ret = (struct value){
-		.kind = VAL_STR, .str = (const char *)ev->body + body_size + str->off, .len = str->len,
-	};
-	return 0;
+	return value_set_chars(ret, (const char *)ev->body + body_size + str->off, str->len);
 }
 
 static int get_text(const struct event *ev, const struct field *f, struct value *ret)
@@ -65,12 +62,9 @@ static int exit_get(const struct event *ev, const struct field *f, struct value 
 	const struct proc_exit_body *b = ev->body;
 	uint32_t signal = b->status & 0x7f;
 
-	if (!strcmp(event_field_key(f), "signal")) {
-		*ret = (struct value){ .kind = VAL_UINT, .u = signal };
-		return signal ? 0 : -ENOENT;
-	}
-	*ret = (struct value){ .kind = VAL_UINT, .u = b->status >> 8 & 0xff };
-	return signal ? -ENOENT : 0;
+	if (!strcmp(event_field_key(f), "signal"))
+		return signal ? value_set_uint(ret, signal) : -ENOENT;
+	return signal ? -ENOENT : value_set_uint(ret, b->status >> 8 & 0xff);
 }
 
 /* ---- lines ---- */
@@ -128,11 +122,10 @@ static int task_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_add_char(out, '\n');
 }
 
-static int exit_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int exit_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct proc_exit_body *b = ev->body;
 
-	(void)o;
 	add_name(out, b->comm, sizeof(b->comm), ev->tgid);
 	buf_add_str(out, " exit");
 	if (!b->state.flag || ev->tid != ev->tgid)
@@ -144,20 +137,18 @@ static int exit_line(const struct event *ev, const struct line_opts *o, struct b
 	return buf_add_str(out, b->state.flag ? ", process gone\n" : "\n");
 }
 
-static int rename_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int rename_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct proc_rename_body *b = ev->body;
 
-	(void)o;
 	add_name(out, b->old, sizeof(b->old), ev->tid);
 	buf_add_str(out, " is now called ");
 	str_escape_buf(out, b->task.comm, strnlen(b->task.comm, sizeof(b->task.comm)));
 	return buf_add_char(out, '\n');
 }
 
-static int cgroup_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int cgroup_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
-	(void)o;
 	buf_printf(out, "[%u] moved to", ev->tid);
 	add_cgroup(out, ev);
 	return buf_add_char(out, '\n');

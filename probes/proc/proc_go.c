@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
+#include "base/io.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -194,8 +194,7 @@ static void inspect_exe(struct proc_go *g, uint32_t tgid)
 static void look_at_all(struct proc_go *g)
 {
 	struct coop *coop = probe_env_coop(g->env);
-	int fd = openat(g->proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *dir = io_opendir(g->proc_fd, ".");
 	struct dirent *e;
 	uint32_t tgid;
 
@@ -204,8 +203,6 @@ static void look_at_all(struct proc_go *g)
 			inspect_exe(g, tgid);
 			coop_yield(coop);
 		}
-	if (dir)
-		closedir(dir);
 }
 
 /* The queue may grow meanwhile. */
@@ -232,9 +229,8 @@ static void submit(struct proc_go *g)
 
 void proc_go_process(struct proc_go *g, uint32_t tgid)
 {
-	if (vec_grow(&g->queue) < 0)
+	if (vec_push(&g->queue, tgid) < 0)
 		return;
-	g->queue.items[g->queue.len++] = tgid;
 	submit(g);
 }
 

@@ -82,3 +82,10 @@ bool sys_body_image(const struct sys_body *b, struct sys_image *ret)
 	ret->env = cur_bytes(&c, ret->proc.env_len);
 	return cur_ok(&c);
 }
+
+bool sys_body_never_returns(const struct sys_body *b)
+{
+	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
+
+	return call && call->ret == SYS_ARG_NONE;
+}

@@ -64,6 +64,9 @@ struct sys_value sys_body_value(const struct sys_body *b, unsigned i);
 /* The descriptor that the call is about: an argument, or the result; -1 = none. */
 int32_t sys_body_fd(const struct sys_body *b);
 
+/* Has the call no result, as exit()? */
+bool sys_body_never_returns(const struct sys_body *b);
+
 /* False if the event carries no process image. */
 bool sys_body_image(const struct sys_body *b, struct sys_image *ret);
 

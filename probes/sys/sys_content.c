@@ -38,9 +38,8 @@ static int hide_sock(char *data, size_t len)
 	return (int)len;
 }
 
-static int keep_all(char *data, size_t len)
+static int keep_all(_unused_ char *data, size_t len)
 {
-	(void)data;
 	return (int)len;
 }
 

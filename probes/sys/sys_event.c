@@ -168,14 +168,7 @@ static int get_path(const struct sys_body *b, const struct sys_call *call, struc
 		return 0;
 	if (s.there || !sys_body_image(b, &m) || !m.proc.name_len)
 		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = (const char *)m.name, .len = m.proc.name_len };
-	return 0;
-}
-
-static int give_bool(struct value *ret, bool is)
-{
-	*ret = (struct value){ .kind = VAL_BOOL, .u = is };
-	return 0;
+	return value_set_chars(ret, (const char *)m.name, m.proc.name_len);
 }
 
 /* Bytes that a successful call of the class moved. */
@@ -183,34 +176,26 @@ static int get_bytes(const struct sys_body *b, const struct sys_call *call, enum
 {
 	if (!call || call->class != class || call->ret != SYS_ARG_SIZE || b->ret < 0)
 		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_UINT, .u = (uint64_t)b->ret };
-	return 0;
+	return value_set_uint(ret, (uint64_t)b->ret);
 }
 
 static int call_get(const struct event *ev, const struct field *f, struct value *ret)
 {
 	const struct sys_body *b = sys_body_of(ev);
 	const struct sys_call *call = b ? sys_table_call_find(b->abi, b->nr) : NULL;
-	const char *text = NULL;
 
 	if (!b)
 		return -ENOENT;
-
 	switch (f->off) {
-	case GET_NAME:
-		text = call ? call->name : NULL;
-		break;
-	case GET_CLASS:
-		text = call ? sys_class_names[call->class] : NULL;
-		break;
+	case GET_NAME: return value_set_text(ret, call ? call->name : NULL);
+	case GET_CLASS: return value_set_text(ret, call ? sys_class_names[call->class] : NULL);
 	case GET_ERROR:
-		text = sys_failed(b->ret) ? xlat_name(&sys_xlat_errno->x, (uint64_t)-b->ret) : NULL;
-		break;
-	case GET_TYPE: text = sys_map_scap_name(call); break;
-	case GET_ENTERED:
-	case GET_LEFT:
-		text = f->off == GET_ENTERED ? ">" : "<";
-		break;
+		if (!sys_failed(b->ret))
+			return -ENOENT;
+		return value_set_text(ret, xlat_name(&sys_xlat_errno->x, (uint64_t)-b->ret));
+	case GET_TYPE: return value_set_text(ret, sys_map_scap_name(call));
+	case GET_ENTERED: return value_set_text(ret, ">");
+	case GET_LEFT: return value_set_text(ret, "<");
 	case GET_ARGS:
 		return get_args(ev, b, ret);
 	case GET_ANSWER:
@@ -218,15 +203,12 @@ static int call_get(const struct event *ev, const struct field *f, struct value 
 	case GET_PATH:
 		return get_path(b, call, ret);
 	case GET_IS_FILE:
-		return give_bool(ret, call && (call->flags & SYS_CALL_PATH || call->class == SYS_CLASS_FILE));
-	case GET_IS_DESC: return give_bool(ret, call && call->flags & SYS_CALL_DESC);
+		return value_set_bool(ret, call && (call->flags & SYS_CALL_PATH || call->class == SYS_CLASS_FILE));
+	case GET_IS_DESC: return value_set_bool(ret, call && call->flags & SYS_CALL_DESC);
 	case GET_READ: return get_bytes(b, call, SYS_CLASS_IO_READ, ret);
 	case GET_WRITTEN: return get_bytes(b, call, SYS_CLASS_IO_WRITE, ret);
+	default: return -ENOENT;
 	}
-	if (!text)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
-	return 0;
 }
 
 #define TEXT(word, what, doc_, ...) \

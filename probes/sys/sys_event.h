@@ -13,8 +13,6 @@
 #include "event/redact/redact.h"
 #include "probes/sys/sys_body.h"
 
-struct buf;
-
 /* sys.sum: struct sys_stats_rec without its header. */
 struct sys_stats_body {
 	uint16_t nr;
@@ -36,7 +34,6 @@ struct sys_gap_body {
 	uint32_t missing;
 	uint32_t pad;
 };
-
 
 /* Is the output format strace's (--format strace)? */
 bool sys_event_text_strace(const struct line_opts *o);

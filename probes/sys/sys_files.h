@@ -10,8 +10,6 @@
 #include "event/event.h"
 #include "probes/sys/sys_wire.h"
 
-struct arena;
-
 /*
  * SEC_FILE of a record with r->hdr.len readable bytes, in @scratch, and its length. 0, -EBADMSG or -ENOMEM.
  */

@@ -2,8 +2,6 @@
 /*
  * Events about the probe: open files, lost records by call, and the rate of --max-cpu.
  */
-#include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
@@ -32,10 +30,7 @@ static int lost_get(const struct event *ev, _unused_ const struct field *f, stru
 	const struct lost_body *b = ev->body;
 	const struct sys_call *call = b->abi < SYS_ABI__MAX ? sys_table_call_find(b->abi, b->nr) : NULL;
 
-	if (!call)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
-	return 0;
+	return value_set_text(ret, call ? call->name : NULL);
 }
 
 static const struct xlat_val cause_vals[] = { { SONDE_LOST_RING_FULL, "ring_full" } };

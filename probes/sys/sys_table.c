@@ -36,9 +36,7 @@ static uint32_t selected(const struct sys_call *call, const uint64_t *args)
 
 static int by_value(const void *key, const void *form)
 {
-	uint32_t a = *(const uint32_t *)key, b = ((const struct sys_form *)form)->value;
-
-	return (a > b) - (a < b);
+	return COMPARE(*(const uint32_t *)key, ((const struct sys_form *)form)->value);
 }
 
 const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_t *args)

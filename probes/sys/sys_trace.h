@@ -9,7 +9,6 @@
 
 #include "probe/probe.h"
 
-struct err;
 struct trace;
 
 /*

@@ -281,10 +281,7 @@ static int trace_get(const struct event *ev, const struct field *f, struct value
 	for (size_t i = 0; f->off == GET_TYPE && i < ARRAY_SIZE(kinds); i++)
 		if (kinds[i].desc == ev->desc)
 			text = scap_schema_event_info(kinds[i].type)->name;
-	if (!text)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = text, .len = strlen(text) };
-	return 0;
+	return value_set_text(ret, text);
 }
 
 #define SYSDIG(word, what, kind_, doc_, ...) \
@@ -340,12 +337,11 @@ static const struct xlat what_xlat = { .name = "uring_what", .vals = what_vals, 
 
 enum { GET_OPCODE };
 
-static int uring_get(const struct event *ev, const struct field *f, struct value *ret)
+static int uring_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct uring_body *b = ev->body;
 	const char *name = xlat_name(&opcodes()->x, b->opcode);
 
-	(void)f;
 	*ret = (struct value){ .kind = name ? VAL_STR : VAL_UINT, .u = b->opcode, .has_number = true,
 			       .str = name, .len = name ? strlen(name) : 0 };
 	return 0;

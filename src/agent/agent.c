@@ -9,7 +9,6 @@
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -373,8 +372,7 @@ void agent_free(struct agent *a)
 	buf_fini(&a->status.text);
 	buf_fini(&a->counters.text);
 	agent_content_fini(&a->content);
-	if (a->cost.fd >= 0)
-		close(a->cost.fd);
+	cleanup_close(&a->cost.fd);
 	free(a);
 }
 DEFINE_CLEANUP(struct agent *, agent_free)

@@ -14,7 +14,6 @@ struct agent_content;
 struct agent_insts;
 struct cilium_listener;
 struct err;
-struct loop;
 
 struct agent_cilium {
 	struct agent_insts *insts; /* borrowed, as the next */

@@ -84,9 +84,8 @@ static int add_u64(struct inst *in, const char *text, struct err *err)
 {
 	uint64_t v;
 
-	if (str_to_u64(text, 10, &v) < 0 || vec_grow(&in->cgroups) < 0)
+	if (str_to_u64(text, 10, &v) < 0 || vec_push(&in->cgroups, v) < 0)
 		return err_set(err, -EINVAL, "%s is not a cgroup id", text);
-	in->cgroups.items[in->cgroups.len++] = v;
 	return 0;
 }
 
@@ -95,14 +94,12 @@ static int parse_numbers(struct inst *in, const struct agent_request *q, struct 
 	uint32_t v;
 
 	for (size_t i = 0; i < q->pids.len; i++) {
-		if (str_to_u32(q->pids.items[i], 10, &v) < 0 || vec_grow(&in->pids) < 0)
+		if (str_to_u32(q->pids.items[i], 10, &v) < 0 || vec_push(&in->pids, v) < 0)
 			return err_set(err, -EINVAL, "%s is not a process id", q->pids.items[i]);
-		in->pids.items[in->pids.len++] = v;
 	}
 	for (size_t i = 0; i < q->netns_inodes.len; i++) {
-		if (str_to_u32(q->netns_inodes.items[i], 10, &v) < 0 || vec_grow(&in->netns_inodes) < 0)
+		if (str_to_u32(q->netns_inodes.items[i], 10, &v) < 0 || vec_push(&in->netns_inodes, v) < 0)
 			return err_set(err, -EINVAL, "%s is not a namespace inode", q->netns_inodes.items[i]);
-		in->netns_inodes.items[in->netns_inodes.len++] = v;
 	}
 	for (size_t i = 0; i < q->cgroups.len; i++)
 		if (add_u64(in, q->cgroups.items[i], err) < 0)

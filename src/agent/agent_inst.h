@@ -16,10 +16,8 @@
 #include "probe/env.h"
 #include "sonde/wire.h"
 
-struct agent_conn;
 struct agent_rights;
 struct cilium_listener;
-struct err;
 struct pipeline;
 
 struct inst {

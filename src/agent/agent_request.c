@@ -28,18 +28,12 @@ void agent_request_fini(struct agent_request *q)
 
 int agent_request_add_text(struct opt_strv *v, const char *text)
 {
-	if (vec_grow(v) < 0)
-		return -ENOMEM;
-	v->items[v->len++] = text;
-	return 0;
+	return vec_push(v, text);
 }
 
 int agent_request_add_arg(struct probe_request *w, char *text)
 {
-	if (vec_grow(&w->args) < 0)
-		return -ENOMEM;
-	w->args.items[w->args.len++] = text;
-	return 0;
+	return vec_push(&w->args, text);
 }
 
 static int add_probe(struct agent_request *q, char *name, struct err *err)
@@ -51,10 +45,9 @@ static int add_probe(struct agent_request *q, char *name, struct err *err)
 		return err_set(err, -EINVAL, "%s: no such probe", name);
 	if (q->probes.len >= SONDE_INSTANCES - 1)
 		return err_set(err, -E2BIG, "too many probes in one subscription");
-	if (vec_grow(&q->probes) < 0)
+	if (vec_push(&q->probes, (struct probe_request){ .ops = ops }) < 0)
 		return -ENOMEM;
-	w = &q->probes.items[q->probes.len++];
-	*w = (struct probe_request){ .ops = ops };
+	w = &q->probes.items[q->probes.len - 1];
 	return agent_request_add_arg(w, name);
 }
 

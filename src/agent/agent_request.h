@@ -13,7 +13,6 @@
 #include "base/vec.h"
 
 struct agent_conn;
-struct err;
 struct probe_ops;
 struct proto_frame;
 

@@ -29,9 +29,7 @@
 #include "loop/coop.h"
 #include "sonde/wire.h"
 
-struct agent;
 struct broadcast_sub;
-struct loop_source;
 struct session;
 struct worker;
 

@@ -8,7 +8,6 @@
 #include "agent/agent_sub.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "agent/access/agent_limits.h"
 #include "agent/agent_inst.h"

@@ -115,13 +115,12 @@ static void put_client(const struct agent_conn *c, struct buf *out)
 		   st.sent, st.lost, st.queued_bytes, st.queued);
 }
 
-static int write_status(const struct call *call, struct err *err)
+static int write_status(const struct call *call, _unused_ struct err *err)
 {
 	const struct agent *a = call->c->a;
 	struct inst_cost costs[SONDE_INSTANCES];
 	struct ring_stats st;
 
-	(void)err;
 	buf_printf(call->out, "agent: pid %d, sonde " SONDE_VERSION ", up %" PRIu64 " s\n", (int)getpid(),
 		   (uint64_t)((clock_boot_ns() - a->start_ns) / NS_PER_S));
 	buf_printf(call->out,
@@ -155,9 +154,8 @@ static int write_status(const struct call *call, struct err *err)
 
 /* ---- counters ---- */
 
-static int write_counters(const struct call *call, struct err *err)
+static int write_counters(const struct call *call, _unused_ struct err *err)
 {
-	(void)err;
 	agent_metrics_write(call->c->a, false, call->out);
 	return 0;
 }
@@ -304,9 +302,8 @@ static const struct verb verbs[] = {
 	{ "record-part", PROTO_RIGHT_CONTROL, true, run_record_part },
 };
 
-static int run_verbs(const struct call *call, struct err *err)
+static int run_verbs(const struct call *call, _unused_ struct err *err)
 {
-	(void)err;
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		buf_printf(call->out, "%s %s\n", verbs[i].name,
 			   verbs[i].right == PROTO_RIGHT_READ ? "read" : "control");

@@ -16,7 +16,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/macros.h"
 #include "event/decode.h"
 #include "event/event.h"
 #include "event/filter/filter.h"

@@ -24,12 +24,9 @@ void vmsplice_sender_free(struct vmsplice_sender *s)
 {
 	if (!s)
 		return;
-	if (s->in >= 0)
-		close(s->in);
-	if (s->out >= 0)
-		close(s->out);
-	if (s->null >= 0)
-		close(s->null);
+	cleanup_close(&s->in);
+	cleanup_close(&s->out);
+	cleanup_close(&s->null);
 	free(s);
 }
 

@@ -343,6 +343,34 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 	return r;
 }
 
+int buf_add_mac(struct buf *b, const uint8_t *mac)
+{
+	return buf_printf(b, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+}
+
+int buf_add_hexdump(struct buf *b, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+
+	for (size_t off = 0; off < len; off += 16) {
+		size_t n = MIN(len - off, (size_t)16);
+
+		buf_printf(b, "%08zx", off);
+		for (size_t i = 0; i < 16; i++) {
+			buf_add_str(b, i % 8 ? " " : "  ");
+			if (i < n)
+				buf_printf(b, "%02x", p[off + i]);
+			else
+				buf_add_str(b, "  ");
+		}
+		buf_add_str(b, "  |");
+		for (size_t i = 0; i < n; i++)
+			buf_add_char(b, p[off + i] >= 0x20 && p[off + i] < 0x7f ? (char)p[off + i] : '.');
+		buf_add_str(b, "|\n");
+	}
+	return buf_error(b);
+}
+
 int buf_align(struct buf *b, size_t align)
 {
 	size_t pad = ROUND_UP(b->len, align) - b->len;

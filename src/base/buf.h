@@ -127,6 +127,9 @@ int buf_add_hex(struct buf *b, uint64_t v);	/* 0x1f; 0 without prefix */
 /* The last @n decimal digits of @v, at most 10, with zeros in front. */
 int buf_add_digits(struct buf *b, uint32_t v, unsigned n);
 int buf_printf(struct buf *b, const char *fmt, ...) _printf_(2, 3);
+int buf_add_mac(struct buf *b, const uint8_t *mac);	/* 02:42:ac:11:00:02 */
+/* Lines in the format of hexdump -C. */
+int buf_add_hexdump(struct buf *b, const void *data, size_t len);
 
 /* Appends zero bytes until the length is a multiple of @align. */
 int buf_align(struct buf *b, size_t align);

@@ -100,3 +100,13 @@ int io_open_program(const char *name)
 	}
 	return fd < 0 ? -ENOENT : fd;
 }
+
+DIR *io_opendir(int dir_fd, const char *name)
+{
+	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		fd = -1;
+	return dir;
+}

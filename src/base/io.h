@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Complete reads and writes on descriptors that transfer partially (they retry after EINTR, not after EAGAIN); files
- * of programs.
+ * Complete reads and writes on descriptors that transfer partially (they retry after EINTR, not after EAGAIN);
+ * folders; files of programs.
  */
 #ifndef BASE_IO_H
 #define BASE_IO_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct buf;
+
+DEFINE_CLEANUP(DIR *, closedir)
+
+/* The folder @name of @dir_fd. NULL and errno if it cannot be read. */
+DIR *io_opendir(int dir_fd, const char *name);
 
 /* Writes all @len bytes. 0, or -errno after an unknown number of bytes. */
 int io_write_all(int fd, const void *data, size_t len);

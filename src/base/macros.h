@@ -14,6 +14,9 @@
 #define MAX(a, b) \
 	({ __typeof__(a) _max_a = (a); __typeof__(b) _max_b = (b); _max_a > _max_b ? _max_a : _max_b; })
 
+/* Negative, 0 or positive, for functions that sort in ascending order. */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
 #define ROUND_UP(x, to) ((((x) + (to) - 1) / (to)) * (to))
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))

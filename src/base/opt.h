@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/macros.h"
+
 struct buf;
 struct err;
 
@@ -94,7 +96,10 @@ struct opt {
 		.off = offsetof(struct s, m) + OPT_CHECK(((struct s *)0)->m, kind_), .arg = (arg_), .help = (help_), \
 		##__VA_ARGS__ \
 	}
-/* A row whose value goes to function @fn. */
+/* For options of another tool whose effect is given anyway. */
+int opt_ignore(void *conf, const char *arg, struct err *err);
+/* A row whose value goes to function @fn, defined by OPT_CALL(). */
+#define OPT_CALL(fn) static int fn(_unused_ void *conf, _unused_ const char *arg, _unused_ struct err *err)
 #define OPT_CALL_ROW(fn, name_, key_, arg_, help_, ...) \
 	{ \
 		.name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .call = (fn), \

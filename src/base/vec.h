@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow().
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_sort().
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+
+#include "base/macros.h"
 
 #define VEC(type) struct { type *items; size_t len, cap; }
 
@@ -35,11 +37,58 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 #define vec_grow(v) \
 	vec_grow_raw((void **)&(v)->items, &(v)->cap, (v)->len + 1, sizeof(*(v)->items))
 
+/* Adds the item that follows @v, which is evaluated only if there is room for it. 0 or -ENOMEM. */
+#define vec_push(v, ...) \
+	({ \
+		int _push_r = vec_grow(v); \
+		if (_push_r == 0) \
+			(v)->items[(v)->len++] = __VA_ARGS__; \
+		_push_r; \
+	})
+
+/* qsort() of the items. */
+#define vec_sort(v, compare) \
+	do { \
+		if ((v)->len) \
+			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
+	} while (0)
+
 #define vec_fini(v) \
 	do { \
 		free((v)->items); \
 		(v)->items = NULL; \
 		(v)->len = (v)->cap = 0; \
 	} while (0)
+
+/* ---- arrays in ascending order of the number that their items begin with; of a vector or not ---- */
+
+/* For qsort(), bsearch() and vec_sort(). */
+static inline int vec_by_u64(const void *a, const void *b)
+{
+	return COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+static inline int vec_by_int(const void *a, const void *b)
+{
+	return COMPARE(*(const int *)a, *(const int *)b);
+}
+
+static inline size_t vec_first_raw(const void *items, size_t n, size_t size, uint64_t least)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (*(const uint64_t *)((const char *)items + mid * size) < least)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Index of the first of @n items whose uint64_t is >= @least; @n if all are below. */
+#define vec_first(items, n, least) vec_first_raw(items, n, sizeof(*(items)), least)
 
 #endif

@@ -149,9 +149,8 @@ static int take(struct cut *c, uint32_t id)
 {
 	if (!id || c->ids[id] || !is_data(type_at(c, id)))
 		return 0;
-	if (vec_grow(&c->taken) < 0)
+	if (vec_push(&c->taken, id) < 0)
 		return -ENOMEM;
-	c->taken.items[c->taken.len++] = id;
 	c->ids[id] = (uint32_t)c->taken.len;
 	return 0;
 }
@@ -173,9 +172,8 @@ static int find_types(struct cut *c)
 
 		if (tail > (size_t)(c->types_end - p) - sizeof(struct btf_type))
 			return -EBADMSG;
-		if (vec_grow(&c->offs) < 0)
+		if (vec_push(&c->offs, (uint32_t)(p - c->types)) < 0)
 			return -ENOMEM;
-		c->offs.items[c->offs.len++] = (uint32_t)(p - c->types);
 		p += sizeof(struct btf_type) + tail;
 	}
 	return p == c->types_end ? 0 : -EBADMSG;

@@ -4,7 +4,6 @@
  * ring padding. ext_version is 0 and no bytes follow the packet: clients would read them as part of it.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -10,7 +10,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -166,11 +165,10 @@ static int read_field(struct cursor *c, struct type *t)
 	}
 	if (!field.name && cur_ok(c))
 		field.name = strdup("");
-	if (!field.name || vec_grow(&t->fields) < 0) {
+	if (!field.name || vec_push(&t->fields, field) < 0) {
 		free(field.name);
 		return cur_ok(c) ? -ENOMEM : -EBADMSG;
 	}
-	t->fields.items[t->fields.len++] = field;
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 /*
  * Datapath notifications as JSON objects, with the client's member names and order.
  */
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

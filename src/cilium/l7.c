@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "cilium/gob.h"

@@ -2,7 +2,6 @@
 /*
  * Prints layers as Go's %v does: each header's fields; lists of more than four elements as a count.
  */
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -25,11 +24,6 @@ static uint32_t be32(const uint8_t *p)
 static const char *yes_no(bool v)
 {
 	return v ? "true" : "false";
-}
-
-static void put_mac(struct buf *out, const uint8_t *p)
-{
-	buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
 }
 
 /* [1, 2] or [..5..] */
@@ -61,9 +55,9 @@ static void put_ethernet(struct buf *out, const uint8_t *h)
 	uint16_t type = be16(h + 12);
 
 	buf_add_str(out, " SrcMAC=");
-	put_mac(out, h + 6);
+	buf_add_mac(out, h + 6);
 	buf_add_str(out, " DstMAC=");
-	put_mac(out, h);
+	buf_add_mac(out, h);
 	buf_printf(out, " EthernetType=%s Length=%u", layers_names_ether_type(type), type < 0x600 ? type : 0);
 }
 
@@ -401,8 +395,8 @@ bool layers_text_ends(const struct layer *l, struct buf *src, struct buf *dst)
 
 	switch (kinds[l->kind].level) {
 	case 2:
-		put_mac(src, h + 6);
-		put_mac(dst, h);
+		buf_add_mac(src, h + 6);
+		buf_add_mac(dst, h);
 		return true;
 	case 3: {
 		int v6 = l->kind == LAYER_IPV6;
@@ -503,9 +497,9 @@ static void put_range(struct buf *out, const struct layers *l, size_t from, size
 		else
 			put_other(out, &l->at[to - 1]);
 	} else if (l2) {
-		put_mac(out, l2->head + 6);
+		buf_add_mac(out, l2->head + 6);
 		buf_add_str(out, " -> ");
-		put_mac(out, l2->head);
+		buf_add_mac(out, l2->head);
 		buf_printf(out, " %s", layers_names_ether_type(be16(l2->head + 12)));
 	} else {
 		buf_add_str(out, "[unknown]");

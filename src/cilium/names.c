@@ -170,6 +170,13 @@ const char *cilium_names_policy_match(uint8_t match)
 	return lookup(matches, ARRAY_SIZE(matches), match) ?: "unknown";
 }
 
+const char *cilium_names_policy_action(const struct cilium_policy *p)
+{
+	if (p->bits & CILIUM_POLICY_AUDITED)
+		return "audit";
+	return p->verdict < 0 ? "deny" : p->verdict > 0 ? "redirect" : "allow";
+}
+
 const char *cilium_names_sock_point(uint8_t point)
 {
 	return lookup(sock_points, ARRAY_SIZE(sock_points), point) ?: "unknown";

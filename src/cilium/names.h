@@ -9,10 +9,12 @@
 #include <stdint.h>
 
 struct buf;
+struct cilium_policy;
 
 const char *cilium_names_drop_reason(uint8_t code);   /* NULL = unknown */
 const char *cilium_names_agent_event(uint32_t type);  /* "Endpoint created"; NULL = unknown */
 const char *cilium_names_policy_match(uint8_t match); /* never NULL */
+const char *cilium_names_policy_action(const struct cilium_policy *p);
 const char *cilium_names_sock_point(uint8_t point);   /* never NULL */
 const char *cilium_names_auth(uint8_t type);	      /* never NULL */
 const char *cilium_names_file(uint8_t id);	      /* NULL = unknown */

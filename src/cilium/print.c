@@ -5,7 +5,6 @@
 #include "cilium/print.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -42,26 +41,6 @@ static void put_summary(struct buf *out, const struct cilium_packet *p)
 	layers_summary(out, &l);
 }
 
-static void put_hex(struct buf *out, const uint8_t *data, size_t len)
-{
-	for (size_t at = 0; at < len; at += 16) {
-		size_t n = MIN(len - at, (size_t)16);
-
-		buf_printf(out, "%08zx ", at);
-		for (size_t i = 0; i < 16; i++) {
-			buf_add_str(out, i == 8 ? "  " : " ");
-			if (i < n)
-				buf_printf(out, "%02x", data[at + i]);
-			else
-				buf_add_str(out, "  ");
-		}
-		buf_add_str(out, "  |");
-		for (size_t i = 0; i < n; i++)
-			buf_add_char(out, data[at + i] >= 32 && data[at + i] < 127 ? (char)data[at + i] : '.');
-		buf_add_str(out, "|\n");
-	}
-}
-
 static void put_dissection(struct buf *out, const struct cilium_packet *p, const struct cilium_print *o)
 {
 	struct layers l;
@@ -69,7 +48,7 @@ static void put_dissection(struct buf *out, const struct cilium_packet *p, const
 	if (!p->len)
 		return;
 	if (o->hex) {
-		put_hex(out, p->data, p->len);
+		buf_add_hexdump(out, p->data, p->len);
 		return;
 	}
 	layers_parse(&l, p);
@@ -201,13 +180,6 @@ static void put_capture_long(struct buf *out, const struct cilium_notify *n, int
 	put_dissection(out, &n->pkt, o);
 }
 
-static const char *policy_action(const struct cilium_policy *p)
-{
-	if (p->bits & CILIUM_POLICY_AUDITED)
-		return "audit";
-	return p->verdict < 0 ? "deny" : p->verdict > 0 ? "redirect" : "allow";
-}
-
 static void put_policy(struct buf *out, const struct cilium_notify *n, const struct cilium_print *o)
 {
 	const struct cilium_policy *p = &n->policy;
@@ -215,7 +187,7 @@ static void put_policy(struct buf *out, const struct cilium_notify *n, const str
 	buf_printf(out, "Policy verdict log: flow 0x%x local EP ID %u, remote ID ", n->hash, n->source);
 	cilium_names_put_identity(out, p->remote_identity, o->numeric);
 	buf_printf(out, ", proto %u, %s, action %s, auth: ", p->proto,
-		   CILIUM_POLICY_DIR(p->bits) == 1 ? "ingress" : "egress", policy_action(p));
+		   CILIUM_POLICY_DIR(p->bits) == 1 ? "ingress" : "egress", cilium_names_policy_action(p));
 	cilium_names_put_auth(out, p->auth_type);
 	buf_printf(out, ", match %s, ", cilium_names_policy_match(CILIUM_POLICY_MATCH(p->bits)));
 	put_summary(out, &n->pkt);

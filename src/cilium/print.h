@@ -12,8 +12,6 @@
 
 #include "cilium/notify.h"
 
-struct buf;
-
 struct cilium_print {
 	unsigned verbose;	/* 0, 1 (-v) or 2 (-vv) */
 	bool hex;		/* --hex: -vv dumps bytes instead of dissecting */

@@ -222,10 +222,8 @@ int cmd_run(const struct cmd *cmd, const struct cmd *const *all, int argc, char 
 	if (answer(cmd, argc, argv, &status))
 		return status;
 	n_sets = conf ? cmd_option_sets(cmd, conf, sets) : -ENOMEM;
-	if (n_sets < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (n_sets < 0)
+		return cmd_error(CMD_FAIL, "out of memory");
 	if (opt_parse(sets, (size_t)n_sets, argc, argv, &words.words, &words.command, &err) < 0) {
 		log_error("%s (sonde %s --help lists the options)", err.msg, cmd->name);
 		status = CMD_USAGE;

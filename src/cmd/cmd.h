@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/log.h"
 #include "base/opt.h"
 
 /* The exit status of every command; CMD_BY_SIGNAL + n after a clean flush on signal n. */
@@ -19,9 +20,7 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 
 #define CMD_MAX_SETS 8
 
-struct buf;
 struct cmd;
-struct err;
 
 /* The command line without its options. */
 struct cmd_words {
@@ -70,6 +69,9 @@ int cmd_print_version(FILE *out, bool json);
 
 /* Appends the paragraphs of @text, wrapped at 80 columns. */
 void cmd_add_wrapped(struct buf *b, const char *text);
+
+/* The exit status @status, after an error message. */
+#define cmd_error(status, ...) (log_error(__VA_ARGS__), (status))
 
 /* Exit status for a negative errno: not permitted, usage or failure. */
 int cmd_exit_status(int error);

@@ -133,10 +133,8 @@ static int sort_lines(struct buf *b)
 	char *rest = (char *)buf_str(b), *line;
 
 	while ((line = strsep(&rest, "\n")) && rest)
-		if (vec_grow(&lines) == 0)
-			lines.items[lines.len++] = line;
-	if (lines.len)
-		qsort(lines.items, lines.len, sizeof(*lines.items), by_text);
+		vec_push(&lines, line);
+	vec_sort(&lines, by_text);
 	for (size_t i = 0; i < lines.len; i++)
 		if (!i || strcmp(lines.items[i - 1], lines.items[i]) != 0)
 			buf_printf(&sorted, "%s\n", lines.items[i]);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -73,7 +74,7 @@ static void add(struct other_netns *o, uint64_t inode, const char *pid)
 struct other_netns *other_netns_new(void)
 {
 	struct other_netns *o = calloc(1, sizeof(*o));
-	DIR *dir = o ? opendir("/proc") : NULL;
+	_cleanup_(closedirp) DIR *dir = o ? opendir("/proc") : NULL;
 	const struct dirent *e;
 	uint32_t pid;
 
@@ -85,7 +86,6 @@ struct other_netns *other_netns_new(void)
 	while ((e = readdir(dir)))
 		if (str_to_u32(e->d_name, 10, &pid) == 0)
 			add(o, inode_of(e->d_name), e->d_name);
-	closedir(dir);
 	return o;
 }
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
 
@@ -28,9 +27,8 @@ struct painter {
 	void *ctx;
 };
 
-static void write_out(void *ctx, const struct buf *picture)
+static void write_out(_unused_ void *ctx, const struct buf *picture)
 {
-	(void)ctx;
 	io_write_all(STDOUT_FILENO, picture->data, picture->len);
 }
 

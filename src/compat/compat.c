@@ -61,10 +61,8 @@ static int run_with_command(const struct dialect *d, int argc, char **argv, char
 	static char end[] = "--";
 
 	args = calloc((size_t)argc + 2, sizeof(*args));
-	if (!args) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (!args)
+		return cmd_error(CMD_FAIL, "out of memory");
 	memcpy(args, argv, (size_t)argc * sizeof(*args));
 	if (at < argc && argv[at][0] != '-') {
 		memmove(args + at + 1, args + at, (size_t)(argc - at) * sizeof(*args));
@@ -101,10 +99,8 @@ static int compat_main(int argc, char **argv, char *line)
 		return compat_print_list(stdout);
 	if (is_asked(argv[at], "--json", "-j"))
 		return compat_print_rows(stdout);
-	if (!d) {
-		log_error("no tool %s here (sonde compat lists the tools)", argv[at]);
-		return CMD_USAGE;
-	}
+	if (!d)
+		return cmd_error(CMD_USAGE, "no tool %s here (sonde compat lists the tools)", argv[at]);
 	if (d->verb && is_asked(verb, "--help", "-h"))
 		return compat_print_verbs(d->tool, stdout);
 	if (d->verb && !find(d->tool, verb))

@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-
 struct out {
 	char *buf;
 	size_t len;

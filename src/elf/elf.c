@@ -117,10 +117,7 @@ static const struct elf_loaded *find_loaded(const struct elf *e, uint64_t off, u
 /* Takes ownership of the bytes of @l; on failure the caller keeps it. */
 static int keep(struct elf *e, const struct elf_loaded *l)
 {
-	if (vec_grow(&e->loaded) < 0)
-		return -ENOMEM;
-	e->loaded.items[e->loaded.len++] = *l;
-	return 0;
+	return vec_push(&e->loaded, *l);
 }
 
 int elf_load(struct elf *e, uint64_t off, uint64_t size, const uint8_t **ret)

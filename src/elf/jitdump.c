@@ -16,7 +16,7 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "base/map.h"
-#include "elf/range.h"
+#include "base/vec.h"
 #include "elf/symtab.h"
 
 #define MAGIC 0x4a695444u
@@ -152,7 +152,7 @@ static int take_code(struct jitdump *j, uint64_t start, uint64_t size, struct na
 {
 	int r = 0;
 
-	for (size_t i = range_first(j->addrs, j->n, start); r == 0 && i < j->n && j->addrs[i] - start < size; i++) {
+	for (size_t i = vec_first(j->addrs, j->n, start); r == 0 && i < j->n && j->addrs[i] - start < size; i++) {
 		char *name = read_name(&j->in, at);
 
 		if (!name || !name[0] || ++j->covered > COVERED_MAX) {

@@ -16,7 +16,7 @@
 #include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
-#include "elf/range.h"
+#include "base/vec.h"
 #include "elf/symtab.h"
 
 #define CHUNK_BYTES (64u << 10)		/* longer lines are skipped */
@@ -60,7 +60,7 @@ static int take_line(struct perfmap *m, const uint8_t *line, size_t len)
 		name_len--;
 	if (!name_len)
 		return 0;
-	for (i = range_first(m->addrs, m->n, start); i < m->n && m->addrs[i] - start < MAX(size, 1u); i++) {
+	for (i = vec_first(m->addrs, m->n, start); i < m->n && m->addrs[i] - start < MAX(size, 1u); i++) {
 		char *name;
 
 		if (++m->covered > COVERED_MAX)

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "elf/demangle.h"
 #include "elf/dwarf/dwline.h"

@@ -17,9 +17,9 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "elf/elf.h"
 #include "elf/minidebug.h"
-#include "elf/range.h"
 
 #define CHUNK_BYTES (64u << 10)
 #define SYMS_MAX (1u << 24)		/* limit of symbols per table; no real program has more */
@@ -295,7 +295,7 @@ static int consider(struct choice *have, const struct sym_table *tab, const stru
 static int take_symbol(void *ctx, const struct sym_table *tab, const struct sym *s)
 {
 	struct lookup *l = ctx;
-	size_t i = range_first(l->addrs, l->n, s->start);
+	size_t i = vec_first(l->addrs, l->n, s->start);
 	int r;
 
 	if (i == l->n)
@@ -402,13 +402,6 @@ struct stub {
 	size_t index;		/* of the address */
 };
 
-static int by_slot(const void *a, const void *b)
-{
-	const struct stub *x = a, *y = b;
-
-	return x->slot < y->slot ? -1 : x->slot > y->slot;
-}
-
 static const struct elf_section *plt_section(const struct elf *e, uint64_t addr)
 {
 	size_t n;
@@ -472,20 +465,11 @@ static int name_stub(const struct sym_table *dynsym, uint64_t symbol, const stru
 static int match_reloc(const struct sym_table *dynsym, const struct stub *stubs, size_t n, uint64_t slot,
 		       uint64_t symbol, struct symtab_hit *ret)
 {
-	size_t lo = 0, hi = n;
 	int found = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (stubs[mid].slot < slot)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < n && stubs[lo].slot == slot; lo++) {
-		struct symtab_hit *hit = &ret[stubs[lo].index];
-		int r = hit->name ? -EEXIST : name_stub(dynsym, symbol, &stubs[lo], hit);
+	for (size_t i = vec_first(stubs, n, slot); i < n && stubs[i].slot == slot; i++) {
+		struct symtab_hit *hit = &ret[stubs[i].index];
+		int r = hit->name ? -EEXIST : name_stub(dynsym, symbol, &stubs[i], hit);
 
 		if (r == -ENOMEM)
 			return r;
@@ -556,7 +540,7 @@ static int name_plt(const struct symtab *t, const uint64_t *addrs, size_t n, str
 			n_stubs++;
 	if (!n_stubs)
 		return 0;
-	qsort(stubs, n_stubs, sizeof(*stubs), by_slot);
+	qsort(stubs, n_stubs, sizeof(*stubs), vec_by_u64);
 	return name_stubs(t, stubs, n_stubs, ret);
 }
 

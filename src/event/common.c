@@ -163,34 +163,17 @@ const size_t event_n_common_fields = ARRAY_SIZE(event_common_fields);
 
 static int give_uint(struct value *ret, uint64_t u, bool known)
 {
-	if (!known)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_UINT, .u = u };
-	return 0;
+	return known ? value_set_uint(ret, u) : -ENOENT;
 }
 
 static int give_str(struct value *ret, const char *s, size_t len)
 {
-	if (!s || !len)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = len };
-	return 0;
+	return len ? value_set_chars(ret, s, len) : -ENOENT;
 }
 
 static int give_named(struct value *ret, uint64_t u, const char *name)
 {
-	if (!name)
-		return give_uint(ret, u, true);
-	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = u, .str = name, .len = strlen(name) };
-	return 0;
-}
-
-static int give_ip(struct value *ret, const struct ipaddr *ip)
-{
-	if (!ipaddr_bytes(ip->family))
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
-	return 0;
+	return name ? value_set_named(ret, u, name) : value_set_uint(ret, u);
 }
 
 static int get_evt(const struct event *ev, const struct field *f, struct value *ret)
@@ -202,17 +185,13 @@ static int get_evt(const struct event *ev, const struct field *f, struct value *
 	case F_EVT_TYPE: return give_str(ret, ev->desc->name, strlen(ev->desc->name));
 	case F_EVT_TIME:
 		return give_uint(ret, event_wall_ns(ev), ev->clock_offset_ns != 0);
-	case F_EVT_BOOTTIME:
-		*ret = (struct value){ .kind = VAL_UINT, .u = ev->ts_ns, .ns = true };
-		return 0;
+	case F_EVT_BOOTTIME: return value_set_ns(ret, ev->ts_ns);
 	case F_EVT_NUM: return give_uint(ret, ev->seq, ev->seq != 0);
-	case F_EVT_CPU: return give_uint(ret, ev->cpu, true);
+	case F_EVT_CPU: return value_set_uint(ret, ev->cpu);
 	case F_EVT_PROBE:
 		return give_named(ret, ev->instance, event_names_get(ev->names, SONDE_NAME_INSTANCE, ev->instance));
 	case F_HOST: return give_str(ret, host, strlen(host));
-	case F_EVT_SNAPSHOT:
-		*ret = (struct value){ .kind = VAL_BOOL, .u = !!(ev->flags & SONDE_RF_SNAPSHOT) };
-		return 0;
+	case F_EVT_SNAPSHOT: return value_set_bool(ret, ev->flags & SONDE_RF_SNAPSHOT);
 	case F_EVT_DIR:
 		p = event_packet(ev, NULL);
 		if (!p || !p->direction || p->direction >= ARRAY_SIZE(direction_vals))
@@ -229,7 +208,7 @@ static int get_packet(const struct event *ev, const struct field *f, struct valu
 	if (!p)
 		return -ENOENT;
 	if (f->off == F_PKT_LEN)
-		return give_uint(ret, p->orig_len, true);
+		return value_set_uint(ret, p->orig_len);
 	return give_named(ret, p->ifindex,
 			  event_names_get(ev->names, SONDE_NAME_IFACE, names_iface_key(p->netns, p->ifindex)));
 }
@@ -247,8 +226,8 @@ static int get_proc(const struct event *ev, const struct field *f, struct value 
 	switch ((enum common_field)f->off) {
 	case F_PPID: return give_uint(ret, p->ppid, p->ppid != 0);
 	case F_VPID: return give_uint(ret, p->vpid, p->vpid != 0);
-	case F_UID: return give_uint(ret, p->uid, true);
-	case F_GID: return give_uint(ret, p->gid, true);
+	case F_UID: return value_set_uint(ret, p->uid);
+	case F_GID: return value_set_uint(ret, p->gid);
 	case F_NAME: str = p->comm; break;
 	case F_EXE: str = p->exe; break;
 	case F_ARGS: str = p->args; break;
@@ -308,8 +287,7 @@ static int get_key(const struct event *ev, const struct field *f, struct value *
 	case F_PID: return give_uint(ret, ev->tgid, ev->tgid != 0);
 	case F_TID: return give_uint(ret, ev->tid, ev->tid != 0);
 	case F_START:
-		*ret = (struct value){ .kind = VAL_UINT, .u = ev->start_ns, .ns = true };
-		return ev->start_ns ? 0 : -ENOENT;
+		return ev->start_ns ? value_set_ns(ret, ev->start_ns) : -ENOENT;
 	case F_CGROUP: return give_uint(ret, k->cgroup_id, k->cgroup_id != 0);
 	case F_CGROUP_NAME: return give_of_cgroup(ev, SONDE_NAME_CGROUP, ret);
 	case F_NETNS:
@@ -345,8 +323,7 @@ static int get_ident(const struct event *ev, const struct field *f, struct value
 		return give_uint(ret, k->cookie & ~SONDE_ID_SOCK_INODE, k->cookie & SONDE_ID_SOCK_INODE);
 	case F_OWNER_HOW: return give_enum(ret, &ident_how_xlat, k->owner_how);
 	case F_OWNER_SHARED:
-		*ret = (struct value){ .kind = VAL_BOOL, .u = 1 };
-		return k->ident_flags & SONDE_ID_F_SHARED_OWNER ? 0 : -ENOENT;
+		return k->ident_flags & SONDE_ID_F_SHARED_OWNER ? value_set_bool(ret, true) : -ENOENT;
 	case F_TCP_SEQ: return give_uint(ret, k->seq, stream);
 	case F_TCP_LEN: return give_uint(ret, k->seq_len, stream);
 	case F_TCP_DIR: return give_enum(ret, &ident_stream_xlat, stream);
@@ -363,7 +340,7 @@ static int get_file(const struct event *ev, const struct field *f, struct value 
 	switch ((enum common_field)f->off) {
 	case F_FILE_PATH: return give_str(ret, file->name, file->name_len);
 	case F_FILE_KIND: return give_enum(ret, &file_kind_xlat, file->kind);
-	case F_FILE_INO: return give_uint(ret, file->ino, true);
+	case F_FILE_INO: return value_set_uint(ret, file->ino);
 	default: return -ENOENT;
 	}
 }
@@ -374,8 +351,8 @@ static int get_conn(const struct event *ev, const struct field *f, struct value 
 
 	switch ((enum common_field)f->off) {
 	case F_IP:
-	case F_SIP: return give_ip(ret, &c->saddr);
-	case F_DIP: return give_ip(ret, &c->daddr);
+	case F_SIP: return value_set_ip(ret, &c->saddr);
+	case F_DIP: return value_set_ip(ret, &c->daddr);
 	case F_PORT:
 	case F_SPORT: return give_uint(ret, c->sport, c->sport != 0);
 	case F_DPORT: return give_uint(ret, c->dport, c->dport != 0);

@@ -64,15 +64,11 @@ static const struct event_desc clock_desc = {
 	.fields = clock_fields, .n_fields = ARRAY_SIZE(clock_fields), .body_size = sizeof(struct core_clock),
 };
 
-static int name_get(const struct event *ev, const struct field *f, struct value *ret)
+static int name_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct section *s = event_section(ev, SEC_TEXT);
 
-	(void)f;
-	if (!s)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = s->data, .len = s->len };
-	return 0;
+	return s ? value_set_chars(ret, s->data, s->len) : -ENOENT;
 }
 
 static const struct field name_fields[] = {
@@ -366,9 +362,8 @@ static int hide_name(struct sonde_rec *r)
 	return n->space == SONDE_NAME_HOST ? -EACCES : 0;
 }
 
-static int hide_all(struct sonde_rec *r)
+static int hide_all(_unused_ struct sonde_rec *r)
 {
-	(void)r;
 	return -EACCES;
 }
 

@@ -61,7 +61,7 @@ static int packet_line(const struct event *ev, const struct line_opts *o, struct
 		buf_printf(out, " (%u captured)", sp->cap_len);
 	buf_add_char(out, '\n');
 	if (o->hex)
-		packet_hexdump(data, sp->cap_len, out);
+		buf_add_hexdump(out, data, sp->cap_len);
 	else if (o->verbose > 1)
 		packet_print(&p, out);
 	if (o->verbose && text)

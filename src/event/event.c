@@ -5,7 +5,6 @@
 #include "event/event.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"

@@ -16,7 +16,6 @@
 #include "event/value.h"
 
 struct arena;
-struct buf;
 struct names;
 struct packet_flow;
 struct scap_view;
@@ -194,7 +193,6 @@ enum event_hide {
 };
 
 struct event;
-struct event_desc;
 
 /* Functions of stacks by name: stack/functions.h. */
 struct event_functions {

@@ -177,9 +177,8 @@ static int add_field(struct format *f, const struct registry *reg, const char **
 	r = p.special ? 0 : bind(f, reg, name, &p);
 	if (r == -ENOENT)
 		return fail_field(reg, name, err);
-	if (r < 0 || vec_grow(&f->pieces) < 0)
+	if (r < 0 || vec_push(&f->pieces, p) < 0)
 		return err_errno(err, -ENOMEM, "cannot parse the line format");
-	f->pieces.items[f->pieces.len++] = p;
 	return 0;
 }
 
@@ -226,9 +225,8 @@ int format_parse(const struct registry *reg, const char *text, struct format **r
 		size_t len = strcspn(text, "%");
 
 		if (len) {
-			if (vec_grow(&f->pieces) < 0)
+			if (vec_push(&f->pieces, (struct piece){ .text = text, .len = len }) < 0)
 				return err_errno(err, -ENOMEM, "cannot parse the line format");
-			f->pieces.items[f->pieces.len++] = (struct piece){ .text = text, .len = len };
 			text += len;
 			continue;
 		}

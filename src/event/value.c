@@ -1,11 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "event/value.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/str.h"
+
+int value_set_uint(struct value *ret, uint64_t u)
+{
+	*ret = (struct value){ .kind = VAL_UINT, .u = u };
+	return 0;
+}
+
+int value_set_int(struct value *ret, int64_t i)
+{
+	*ret = (struct value){ .kind = VAL_INT, .i = i };
+	return 0;
+}
+
+int value_set_ns(struct value *ret, uint64_t u)
+{
+	*ret = (struct value){ .kind = VAL_UINT, .u = u, .ns = true };
+	return 0;
+}
+
+int value_set_bool(struct value *ret, bool b)
+{
+	*ret = (struct value){ .kind = VAL_BOOL, .u = b };
+	return 0;
+}
+
+int value_set_text(struct value *ret, const char *s)
+{
+	return value_set_chars(ret, s, s ? strlen(s) : 0);
+}
+
+int value_set_chars(struct value *ret, const char *s, size_t len)
+{
+	if (!s)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = len };
+	return 0;
+}
+
+int value_set_named(struct value *ret, uint64_t u, const char *name)
+{
+	if (!name)
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_STR, .has_number = true, .u = u, .str = name, .len = strlen(name) };
+	return 0;
+}
+
+int value_set_ip(struct value *ret, const struct ipaddr *ip)
+{
+	if (!ipaddr_bytes(ip->family))
+		return -ENOENT;
+	*ret = (struct value){ .kind = VAL_IP, .ip = *ip };
+	return 0;
+}
+
+bool value_number(const struct value *v, uint64_t *ret)
+{
+	switch (v->kind) {
+	case VAL_UINT:
+	case VAL_BOOL:
+	case VAL_FLAGS:
+		*ret = v->u;
+		return true;
+	case VAL_INT:
+		*ret = v->i > 0 ? (uint64_t)v->i : 0;
+		return true;
+	case VAL_STR:
+		*ret = v->u;
+		return v->has_number;
+	case VAL_NONE:
+	case VAL_IP:
+	case VAL_MAC:
+	case VAL_BYTES:
+	case VAL_LIST:
+	case VAL__MAX:
+		break;
+	}
+	return false;
+}
 
 /* Prints a duration in the largest unit it reaches, without rounding: 1500 -> 1.5us. */
 static int duration_text(uint64_t ns, struct buf *out)
@@ -44,13 +122,6 @@ static int flags_text(const struct xlat *x, uint64_t bits, struct buf *out)
 	if (bits || !any)
 		buf_printf(out, any ? "|0x%llx" : bits ? "0x%llx" : "%llu", (unsigned long long)bits);
 	return buf_error(out);
-}
-
-static int mac_text(const char *mac, struct buf *out)
-{
-	const uint8_t *m = (const uint8_t *)mac;
-
-	return buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
 }
 
 static int hex_text(const char *data, size_t len, struct buf *out)
@@ -93,7 +164,7 @@ int value_text(const struct value *v, struct buf *out)
 	case VAL_BOOL: return buf_add_str(out, v->u ? "true" : "false");
 	case VAL_STR: return v->printable ? buf_add(out, v->str, v->len) : str_escape_buf(out, v->str, v->len);
 	case VAL_IP: return ipaddr_text(&v->ip, out);
-	case VAL_MAC: return mac_text(v->str, out);
+	case VAL_MAC: return buf_add_mac(out, (const uint8_t *)v->str);
 	case VAL_BYTES: return hex_text(v->str, v->len, out);
 	case VAL_FLAGS: return flags_text(v->xlat, v->u, out);
 	case VAL_LIST: return list_text(v, out);

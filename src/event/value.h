@@ -65,8 +65,21 @@ struct value {
 	struct ipaddr ip;
 };
 
+/* Values of fields: 0, or -ENOENT for NULL and for an address of no family. Strings are borrowed. */
+int value_set_uint(struct value *ret, uint64_t u);
+int value_set_int(struct value *ret, int64_t i);
+int value_set_ns(struct value *ret, uint64_t u);
+int value_set_bool(struct value *ret, bool b);
+int value_set_text(struct value *ret, const char *s);
+int value_set_chars(struct value *ret, const char *s, size_t len);
+int value_set_named(struct value *ret, uint64_t u, const char *name);
+int value_set_ip(struct value *ret, const struct ipaddr *ip);
+
 /* Is @v the string @s? */
 bool value_is(const struct value *v, const char *s);
+
+/* The number that @v is or has the name of; 0 for one below. False if it is none. */
+bool value_number(const struct value *v, uint64_t *ret);
 
 /* Printable text, escaped (base/str.h); "" for VAL_NONE. */
 int value_text(const struct value *v, struct buf *out);

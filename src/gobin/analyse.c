@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "elf/elf.h"
 #include "elf/go/gopclntab.h"
 #include "gobin/goroutine.h"
@@ -129,13 +129,6 @@ static int read_types(struct job *j, const struct type_query *queries, size_t n)
 			  &j->types_why) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static int read_dwarf(struct job *j, const struct type_query *queries, size_t n)
 {
 	uint64_t entries[FUNCTIONS_MAX];
@@ -149,7 +142,7 @@ static int read_dwarf(struct job *j, const struct type_query *queries, size_t n)
 	for (size_t i = 0; i < j->n_hookers; i++)
 		if (j->functions[i].name)
 			entries[n_entries++] = j->functions[i].entry;
-	qsort(entries, n_entries, sizeof(entries[0]), compare_u64);
+	qsort(entries, n_entries, sizeof(entries[0]), vec_by_u64);
 	r = dwarf_read(j->elf, queries, n, entries, n_entries, j->module.types, &j->dwarf, &j->dwarf_why);
 	return r == -ENOMEM ? r : 0;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/vec.h"
 #include "gobin/desc.h"
 #include "gobin/job.h"
 
@@ -97,13 +98,6 @@ static bool find_struct(const struct desc_reader *r, const struct desc *d, uint6
 	return *ret >= r->types && *ret < r->etypes && desc_read(r, *ret, &elem) && elem.kind == KIND_STRUCT;
 }
 
-static int by_type(const void *a, const void *b)
-{
-	const struct candidate *x = a, *y = b;
-
-	return x->type < y->type ? -1 : x->type > y->type;
-}
-
 static int find_candidates(struct search *s, const struct go_types *t)
 {
 	s->all = calloc(FOUND_MAX, sizeof(*s->all));
@@ -118,7 +112,7 @@ static int find_candidates(struct search *s, const struct go_types *t)
 		c.direct = d.kind == KIND_STRUCT && d.direct;
 		s->all[s->n++] = c;
 	}
-	qsort(s->all, s->n, sizeof(*s->all), by_type);
+	qsort(s->all, s->n, sizeof(*s->all), vec_by_u64);
 	return 0;
 }
 
@@ -126,7 +120,7 @@ static bool is_candidate(const struct search *s, uint64_t type)
 {
 	const struct candidate key = { .type = type };
 
-	return s->n && bsearch(&key, s->all, s->n, sizeof(key), by_type);
+	return s->n && bsearch(&key, s->all, s->n, sizeof(key), vec_by_u64);
 }
 
 /* ---- ways inside ---- */

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "elf/elf.h"
 
 #define CHUNK_BITS 16
@@ -29,13 +30,6 @@ static bool is_symbolic(uint16_t machine, uint32_t type)
 {
 	return machine == EM_X86_64 ? type == R_X86_64_64 || type == R_X86_64_GLOB_DAT :
 				      type == R_AARCH64_ABS64 || type == R_AARCH64_GLOB_DAT;
-}
-
-static int compare_places(const void *a, const void *b)
-{
-	const struct reloc *x = a, *y = b;
-
-	return x->place < y->place ? -1 : x->place > y->place;
 }
 
 static bool symbol_value(struct cursor all, uint32_t index, uint64_t *ret)
@@ -70,7 +64,7 @@ static int collect(struct image *img, struct cursor rela, struct cursor symbols)
 			continue;
 		img->relocs[img->n_relocs++] = (struct reloc){ .place = place, .value = value };
 	}
-	qsort(img->relocs, img->n_relocs, sizeof(struct reloc), compare_places);
+	qsort(img->relocs, img->n_relocs, sizeof(struct reloc), vec_by_u64);
 	return 0;
 }
 
@@ -158,18 +152,10 @@ static int fill_from(const struct elf *e, const struct elf_segment *s, uint64_t 
 
 static void patch(const struct image *img, uint64_t start, uint8_t *out)
 {
-	size_t lo = 0, hi = img->n_relocs;
+	size_t i = vec_first(img->relocs, img->n_relocs, start);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (img->relocs[mid].place < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	for (; lo < img->n_relocs && img->relocs[lo].place - start <= CHUNK - 8; lo++)
-		memcpy(out + (img->relocs[lo].place - start), &img->relocs[lo].value, 8);
+	for (; i < img->n_relocs && img->relocs[i].place - start <= CHUNK - 8; i++)
+		memcpy(out + (img->relocs[i].place - start), &img->relocs[i].value, 8);
 }
 
 static uint8_t *load_chunk(struct image *img, uint64_t number)

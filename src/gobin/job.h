@@ -15,8 +15,6 @@
 #include "gobin/rules.h"
 #include "gobin/types.h"
 
-struct gopclntab;
-
 #define GOBIN_MAGIC 0x6e626f67u
 #define GOBIN_LOAD_ERROR 0x72666772u /* instead of the answer: a sentence follows */
 

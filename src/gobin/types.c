@@ -131,9 +131,8 @@ static bool keep_field(struct walk *w, struct go_type *t, const struct desc_fiel
 		if (f.size > t->size - f.off)
 			return true;
 	}
-	if (vec_grow(&t->fields) < 0)
+	if (vec_push(&t->fields, f) < 0)
 		return false;
-	t->fields.items[t->fields.len++] = f;
 	return true;
 }
 

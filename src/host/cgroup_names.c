@@ -60,8 +60,7 @@ void cgroup_names_close(struct cgroup_names *c)
 {
 	if (!c)
 		return;
-	if (c->fd >= 0)
-		close(c->fd);
+	cleanup_close(&c->fd);
 	map_fini(&c->known);
 	free(c->mount);
 	free(c);

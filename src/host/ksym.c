@@ -93,13 +93,6 @@ static int add_line(struct ksyms *k, const char *line, size_t line_len)
 	return 0;
 }
 
-static int by_addr(const void *a, const void *b)
-{
-	const struct ksym *x = a, *y = b;
-
-	return (x->addr > y->addr) - (x->addr < y->addr);
-}
-
 int ksym_read(FILE *f, struct ksyms **ret)
 {
 	_cleanup_(ksym_freep) struct ksyms *k = calloc(1, sizeof(*k));
@@ -112,8 +105,7 @@ int ksym_read(FILE *f, struct ksyms **ret)
 	while ((len = getline(&line, &cap, f)) > 0)
 		if (add_line(k, line, (size_t)len) < 0)
 			return -ENOMEM;
-	if (k->syms.len)
-		qsort(k->syms.items, k->syms.len, sizeof(*k->syms.items), by_addr);
+	vec_sort(&k->syms, vec_by_u64);
 	*ret = TAKE_PTR(k);
 	return 0;
 }
@@ -128,18 +120,9 @@ int ksym_new(struct ksyms **ret)
 /* The symbol that holds @addr, or NULL. */
 static const struct ksym *find(const struct ksyms *k, uint64_t addr)
 {
-	size_t lo = 0, hi = k->syms.len;
-	const struct ksym *s;
+	size_t above = vec_first(k->syms.items, k->syms.len, addr + 1);
+	const struct ksym *s = above ? &k->syms.items[above - 1] : NULL;
 
-	while (lo < hi) { /* first symbol above addr */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->syms.items[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	s = lo ? &k->syms.items[lo - 1] : NULL;
 	return s && addr - s->addr <= MAX_FUNCTION_BYTES ? s : NULL;
 }
 

@@ -278,8 +278,7 @@ METHOD(get_namespaces)
 {
 	uint64_t now_ns = clock_boot_ns();
 
-	if (o->namespaces.len)
-		qsort(o->namespaces.items, o->namespaces.len, sizeof(*o->namespaces.items), compare_names);
+	vec_sort(&o->namespaces, compare_names);
 	for (size_t i = 0; i < o->namespaces.len; i++) {
 		const struct seen_namespace *n = &o->namespaces.items[i];
 		_cleanup_(buf_fini) struct buf b = { 0 };

@@ -36,8 +36,7 @@ int hubble_words_add(struct hubble_words *w, const char *name, const char *check
 
 	if (!p)
 		return -ENOMEM;
-	buf_printf(&p->expr, "%s%s", p->expr.len ? " or " : "", check);
-	return buf_error(&p->expr);
+	return buf_printf(&p->expr, "%s%s", p->expr.len ? " or " : "", check);
 }
 
 int hubble_words_add_value(struct hubble_words *w, const char *name, const char *field, const char *op,

@@ -41,8 +41,7 @@ void client_close(struct client *c)
 {
 	if (!c)
 		return;
-	if (c->fd >= 0)
-		close(c->fd);
+	cleanup_close(&c->fd);
 	free(c->in);
 	buf_fini(&c->failed);
 	free(c);

@@ -7,7 +7,6 @@
 
 #include "ipc/proto.h"
 
-struct buf;
 struct client;
 struct err;
 

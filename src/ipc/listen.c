@@ -273,8 +273,7 @@ static void out_of_fds(struct listener *l)
 	if (l->reserve_fd >= 0)
 		close(TAKE_FD(l->reserve_fd));
 	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
+	cleanup_close(&fd);
 	l->reserve_fd = open_reserve();
 	loop_set_events(l->io, 0);
 	loop_set_timer(l->pause, PAUSE_NS, 0);
@@ -314,10 +313,8 @@ void listen_free(struct listener *l)
 		return;
 	loop_remove(l->io);
 	loop_remove(l->pause);
-	if (l->fd >= 0)
-		close(l->fd);
-	if (l->reserve_fd >= 0)
-		close(l->reserve_fd);
+	cleanup_close(&l->fd);
+	cleanup_close(&l->reserve_fd);
 	free(l);
 }
 DEFINE_CLEANUP(struct listener *, listen_free)

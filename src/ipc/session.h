@@ -15,7 +15,6 @@
 
 #include "ipc/proto.h"
 
-struct buf;
 struct err;
 struct session;
 

@@ -422,11 +422,10 @@ int32_t sonde_stop_capture(sonde_t *h)
 		return SONDE_SUCCESS;
 	while (h->windows.len && w[0].to_ns < h->last_ns)	/* all events of that time were delivered */
 		memmove(w, w + 1, --h->windows.len * sizeof(*w));
-	if (vec_grow(&h->windows) < 0) {
+	if (vec_push(&h->windows, (struct window){ clock_boot_ns(), UINT64_MAX }) < 0) {
 		err_errno(&h->err, -ENOMEM, "cannot stop");
 		return SONDE_FAILURE;
 	}
-	h->windows.items[h->windows.len++] = (struct window){ clock_boot_ns(), UINT64_MAX };
 	return SONDE_SUCCESS;
 }
 

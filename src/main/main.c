@@ -144,10 +144,8 @@ static int run_tool(const char *tool, int argc, char **argv, char *line)
 {
 	_cleanup_free_ char **words = calloc((size_t)argc + 3, sizeof(*words));
 
-	if (!words) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (!words)
+		return cmd_error(CMD_FAIL, "out of memory");
 	words[0] = argv[0];
 	words[1] = (char[]){ "compat" };
 	words[2] = (char *)tool;

@@ -15,7 +15,6 @@
 
 #include "metrics/metrics_table.h"
 
-struct err;
 struct event;
 struct metrics;
 struct metrics_expo;

@@ -234,25 +234,5 @@ bool metrics_fields_number(const struct metrics_field *f, const struct event *ev
 	struct value v;
 
 	metrics_fields_get(f, ev, &v);
-	switch (v.kind) {
-	case VAL_UINT:
-	case VAL_BOOL:
-	case VAL_FLAGS:
-		*ret = v.u;
-		return true;
-	case VAL_INT:
-		*ret = v.i > 0 ? (uint64_t)v.i : 0;
-		return true;
-	case VAL_STR:
-		*ret = v.u;
-		return v.has_number;
-	case VAL_NONE:
-	case VAL_IP:
-	case VAL_MAC:
-	case VAL_BYTES:
-	case VAL_LIST:
-	case VAL__MAX:
-		break;
-	}
-	return false;
+	return value_number(&v, ret);
 }

@@ -5,7 +5,6 @@
 #include "packet/names.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -158,11 +158,10 @@ static bool print_record(struct buf *out, struct cursor msg, struct cursor *c)
 {
 	size_t mark = out->len;
 	bool ok = print_name(out, msg, c);
-	uint16_t type = cur_u16be(c), class = cur_u16be(c), len;
+	uint16_t type = cur_u16be(c), class _unused_ = cur_u16be(c), len;
 	uint32_t ttl = cur_u32be(c);
 	struct cursor data;
 
-	(void)class;
 	len = cur_u16be(c);
 	data = cur_sub(c, len);
 	if (!ok || !cur_ok(c)) {

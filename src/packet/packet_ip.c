@@ -295,10 +295,9 @@ void packet_print_ipv6_ext(struct printer *pr, struct buf *out)
 
 void packet_print_fragment(struct printer *pr, struct buf *out)
 {
-	uint8_t next = cur_u8(&pr->c), reserved = cur_u8(&pr->c);
+	uint8_t next = cur_u8(&pr->c), reserved _unused_ = cur_u8(&pr->c);
 	uint16_t off = cur_u16be(&pr->c);
 
-	(void)reserved;
 	buf_printf(out, "offset %u%s, id 0x%08x", off & 0xfff8, off & 1 ? ", more" : off ? ", last" : ", whole",
 		   cur_u32be(&pr->c));
 	print_proto(out, next);
@@ -314,10 +313,9 @@ void packet_print_esp(struct printer *pr, struct buf *out)
 void packet_print_ah(struct printer *pr, struct buf *out)
 {
 	uint8_t next = cur_u8(&pr->c), len = cur_u8(&pr->c);
-	uint16_t reserved = cur_u16be(&pr->c);
+	_unused_ uint16_t reserved = cur_u16be(&pr->c);
 	uint32_t spi = cur_u32be(&pr->c), seq = cur_u32be(&pr->c);
 
-	(void)reserved;
 	buf_printf(out, "spi 0x%08x, seq %u, %u bytes", spi, seq, (len + 2) * 4);
 	print_proto(out, next);
 }

@@ -194,11 +194,10 @@ void packet_print_sll(struct printer *pr, struct buf *out)
 
 void packet_print_sll2(struct printer *pr, struct buf *out)
 {
-	uint16_t type = cur_u16be(&pr->c), reserved = cur_u16be(&pr->c), arphrd, ptype, len;
+	uint16_t type = cur_u16be(&pr->c), reserved _unused_ = cur_u16be(&pr->c), arphrd, ptype, len;
 	uint32_t ifindex = cur_u32be(&pr->c);
 	const uint8_t *addr;
 
-	(void)reserved;
 	arphrd = cur_u16be(&pr->c);
 	ptype = cur_u8(&pr->c);
 	len = cur_u8(&pr->c);

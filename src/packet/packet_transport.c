@@ -278,11 +278,10 @@ void packet_print_sctp(struct printer *pr, struct buf *out)
 
 	buf_printf(out, "%u -> %u, tag 0x%08x, checksum 0x%08x, chunks [", sport, dport, tag, sum);
 	while (cur_left(&pr->c) >= 4) {
-		uint8_t type = cur_u8(&pr->c), flags = cur_u8(&pr->c);
+		uint8_t type = cur_u8(&pr->c), flags _unused_ = cur_u8(&pr->c);
 		uint32_t len = cur_u16be(&pr->c), have = (uint32_t)cur_left(&pr->c);
 		const char *name = sctp_chunk(type);
 
-		(void)flags;
 		buf_add_str(out, sep);
 		sep = ", ";
 		if (name)

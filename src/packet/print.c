@@ -97,26 +97,3 @@ int packet_print(const struct packet *p, struct buf *out)
 	}
 	return buf_error(out);
 }
-
-int packet_hexdump(const void *data, size_t len, struct buf *out)
-{
-	const uint8_t *p = data;
-
-	for (size_t off = 0; off < len; off += 16) {
-		size_t n = MIN(len - off, (size_t)16);
-
-		buf_printf(out, "%08zx", off);
-		for (size_t i = 0; i < 16; i++) {
-			buf_add_str(out, i % 8 ? " " : "  ");
-			if (i < n)
-				buf_printf(out, "%02x", p[off + i]);
-			else
-				buf_add_str(out, "  ");
-		}
-		buf_add_str(out, "  |");
-		for (size_t i = 0; i < n; i++)
-			buf_add_char(out, p[off + i] >= 0x20 && p[off + i] < 0x7f ? (char)p[off + i] : '.');
-		buf_add_str(out, "|\n");
-	}
-	return buf_error(out);
-}

@@ -12,8 +12,6 @@
 #include "base/cursor.h"
 #include "packet/packet.h"
 
-struct buf;
-
 struct printer {
 	const struct packet *p;
 	const struct packet_layer *l;

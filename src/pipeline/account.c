@@ -13,16 +13,6 @@ struct account *account_of(struct accounts *a, uint16_t instance)
 	return &a->of[instance];
 }
 
-void account_add(struct sonde_ledger *sum, const struct sonde_ledger *b)
-{
-	sum->seen += b->seen;
-	sum->delivered += b->delivered;
-	sum->filtered += b->filtered;
-	sum->sampled += b->sampled;
-	for (int i = 0; i < SONDE_LOST__MAX; i++)
-		sum->lost[i] += b->lost[i];
-}
-
 void account_announce(struct account *a, uint32_t cause, uint64_t count)
 {
 	if (cause >= SONDE_LOST__MAX)

@@ -52,7 +52,4 @@ void account_total(const struct account *a, struct sonde_ledger *ret);
 /* Records that the kernel wrote and that never arrived, without a known cause. 0 in a closed ledger. */
 uint64_t account_gap(const struct account *a);
 
-/* Adds @b to @sum, all members but seq. */
-void account_add(struct sonde_ledger *sum, const struct sonde_ledger *b);
-
 #endif

@@ -484,8 +484,7 @@ void cilium_listener_free(struct cilium_listener *l)
 		opener_remove(l->opener);
 	else if (l->path)
 		cilium_listener_remove_socket(l);
-	if (l->folder_fd >= 0)
-		close(l->folder_fd);
+	cleanup_close(&l->folder_fd);
 	broadcast_free(l->broadcast);
 	cilium_map_fini(&l->map);
 	buf_fini(&l->payload);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/bus.h"
 #include "base/buf.h"
@@ -160,8 +159,7 @@ static struct output *output_new(void)
 
 static void output_free(struct output *o)
 {
-	if (o->folder_fd >= 0)
-		close(o->folder_fd);
+	cleanup_close(&o->folder_fd);
 	if (o->bus)
 		bus_unsubscribe(o->bus, &o->sub);
 	outfile_free(o->file);

@@ -11,10 +11,8 @@
 #include "sinks/sink.h"
 
 struct bus;
-struct err;
 struct opener;
 struct output;
-struct sonde_rec;
 
 int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
 		struct output **ret, struct err *err);

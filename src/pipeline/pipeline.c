@@ -20,6 +20,7 @@
 #include "event/names.h"
 #include "loop/coop.h"
 #include "probe/budget/budget.h"
+#include "probe/env.h"
 #include "scap/state/state.h"
 #include "sinks/outfile.h"
 #include "source/source.h"
@@ -307,7 +308,7 @@ void pipeline_ledger(const struct pipeline *p, struct sonde_ledger *ret)
 		struct sonde_ledger one;
 
 		if (pipeline_instance(p, i, &one))
-			account_add(ret, &one);
+			probe_env_add_ledger(ret, &one);
 	}
 }
 

@@ -20,17 +20,13 @@
 struct bus;
 struct cilium_listener;
 struct client;
-struct coop;
-struct core_host;
 struct decode_set;
-struct err;
 struct loop;
 struct opener;
 struct opt_strv;
 struct pipeline;
 struct source;
 struct store_query;
-struct sym;
 struct sym_opts;
 
 /* Registers the event types of all probes; touches no kernel. @loop is borrowed. */

@@ -16,7 +16,6 @@
 #include "state/state_range.h"
 
 struct sonde_rec;
-struct state;
 
 #define HOLD_NS (50 * NS_PER_MS)
 #define HOLD_NAMES_NS (250 * NS_PER_MS)

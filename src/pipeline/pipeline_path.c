@@ -521,11 +521,10 @@ void pipeline_path_emit_losses(struct pipeline *p)
 	}
 }
 
-static int write_names(void *ctx, struct sonde_rec *r, size_t len)
+static int write_names(void *ctx, struct sonde_rec *r, _unused_ size_t len)
 {
 	struct pipeline *p = ctx;
 
-	(void)len;
 	r->ts_ns = clock_boot_ns();
 	record_own(p, r);
 	return 0;

@@ -56,5 +56,4 @@ uint32_t cbpf_load_size(const struct sock_filter *in);	/* 1, 2 or 4 bytes */
  */
 int pktfilter_convert(const struct sock_filter *in, size_t n, uint32_t limit, struct bpf_insn *out, size_t cap);
 
-
 #endif

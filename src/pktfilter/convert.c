@@ -13,7 +13,6 @@
 #include <linux/bpf.h>
 #include <linux/filter.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/macros.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -136,11 +135,10 @@ static int add_cgroup(struct policy_reader *rd, struct err *err)
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
-	if (!path || vec_grow(&rd->rule.cgroups) < 0) {
+	if (!path || vec_push(&rd->rule.cgroups, path) < 0) {
 		free(path);
 		return -ENOMEM;
 	}
-	rd->rule.cgroups.items[rd->rule.cgroups.len++] = path;
 	return 0;
 }
 
@@ -150,10 +148,7 @@ static int add_comm(struct policy_reader *rd, struct err *err)
 
 	if (token_text(&rd->lex.token, comm.name, sizeof(comm.name)) < 0)
 		return policy_lex_error(&rd->lex.token, err, "expected a command name of 1 to 15 bytes");
-	if (vec_grow(&rd->rule.comms) < 0)
-		return -ENOMEM;
-	rd->rule.comms.items[rd->rule.comms.len++] = comm;
-	return 0;
+	return vec_push(&rd->rule.comms, comm);
 }
 
 static int add_pid(struct policy_reader *rd, struct err *err)
@@ -164,10 +159,7 @@ static int add_pid(struct policy_reader *rd, struct err *err)
 	if (token_text(&rd->lex.token, text, sizeof(text)) < 0 || parse_number(text, INT32_MAX, &pid) < 0 ||
 	    !pid)
 		return policy_lex_error(&rd->lex.token, err, "expected a process id");
-	if (vec_grow(&rd->rule.pids) < 0)
-		return -ENOMEM;
-	rd->rule.pids.items[rd->rule.pids.len++] = pid;
-	return 0;
+	return vec_push(&rd->rule.pids, pid);
 }
 
 /* ---- clauses ---- */

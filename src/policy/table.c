@@ -153,9 +153,8 @@ static int add_net(struct build *b, int type, const struct ipnet *net, struct ma
 	if (!new)
 		return 0;
 	r = add_set(b, &c, &row.set);
-	if (r < 0 || vec_grow(&b->t->prefixes) < 0)
+	if (r < 0 || vec_push(&b->t->prefixes, row) < 0)
 		return r < 0 ? r : -ENOMEM;
-	b->t->prefixes.items[b->t->prefixes.len++] = row;
 	return 0;
 }
 
@@ -363,10 +362,7 @@ static int find_cgroup(struct build *b, const struct policy_rule *rule, const ch
 	if (add_level(&b->t->head, level) < 0)
 		return err_set(err, -EINVAL, "%u: cgroups are at more than %u different depths", rule->line,
 			       SONDE_POLICY_LEVELS);
-	if (vec_grow(&b->cgroups) < 0)
-		return -ENOMEM;
-	b->cgroups.items[b->cgroups.len++] = id;
-	return 0;
+	return vec_push(&b->cgroups, id);
 }
 
 static int add_cgroups(struct build *b, struct err *err)

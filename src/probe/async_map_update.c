@@ -35,10 +35,7 @@ int async_map_update_new(struct async_map_update **ret)
 
 int async_map_update_add(struct async_map_update *m, const struct async_map_update_put *p)
 {
-	if (vec_grow(&m->puts) < 0)
-		return -ENOMEM;
-	m->puts.items[m->puts.len++] = *p;
-	return 0;
+	return vec_push(&m->puts, *p);
 }
 
 /* Updates one array by a batch, which waits once; by single updates before Linux 5.14. */

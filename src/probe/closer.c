@@ -9,11 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-static int compare(const void *a, const void *b)
-{
-	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
-}
+#include "base/vec.h"
 
 /* Closes all descriptors but @fds and standard input, so that peers of pipes and sockets see an end of file. */
 static void close_others(const int *fds, size_t n)
@@ -66,7 +62,7 @@ void closer_run(int *fds, size_t n)
 	_cleanup_close_ int from = -1, to = -1;
 	int pipe_fds[2];
 
-	qsort(fds, n, sizeof(*fds), compare);
+	qsort(fds, n, sizeof(*fds), vec_by_int);
 	if (n && pipe2(pipe_fds, O_CLOEXEC) == 0) {
 		from = pipe_fds[0];
 		to = pipe_fds[1];

@@ -632,7 +632,7 @@ int probe_env_forget(struct probe_env *env, uint16_t instance)
 	return r;
 }
 
-static void add_row(struct sonde_ledger *sum, const struct sonde_ledger *row)
+void probe_env_add_ledger(struct sonde_ledger *sum, const struct sonde_ledger *row)
 {
 	sum->seen += row->seen;
 	sum->delivered += row->delivered;
@@ -656,7 +656,7 @@ static int add_rows(struct probe_env *env, uint16_t instance, struct sonde_ledge
 		if (bpf_map_lookup_elem(fd, &row, cpus) < 0)
 			return -errno;
 		for (unsigned cpu = 0; cpu < env->n_cpus; cpu++)
-			add_row(ret, &cpus[cpu]);
+			probe_env_add_ledger(ret, &cpus[cpu]);
 	}
 	return 0;
 }

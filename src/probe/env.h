@@ -19,11 +19,9 @@
 #include "probe/select.h"
 #include "sonde/wire.h"
 
-struct bpf_object;
 struct bpf_program;
 struct btf;
 struct coop;
-struct err;
 struct ring_reader;
 
 struct probe_env_opts {
@@ -143,6 +141,8 @@ void probe_env_set_complain(struct probe_env *env, probe_complain_fn fn, void *c
 
 /* Sums of all CPUs and classes of one instance, recursion misses included. */
 int probe_env_ledger(struct probe_env *env, uint16_t instance, struct sonde_ledger *ret);
+/* Adds all members of @row but seq to @sum. */
+void probe_env_add_ledger(struct sonde_ledger *sum, const struct sonde_ledger *row);
 
 /*
  * Waits until running programs have ended, some 10 ms. A program may still run while it is detached: after this call

@@ -16,9 +16,7 @@
 
 struct bpf_object;
 struct bpf_program;
-struct err;
 struct hooks;
-struct probe_env;
 
 enum hook_attach {
 	HOOK_ATTACH_TRACE,	/* by its section name; recursion misses go to the ledger */

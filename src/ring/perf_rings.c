@@ -220,8 +220,7 @@ void perf_rings_close(struct perf_rings *p)
 		return;
 	for (size_t i = 0; i < p->n_cpus; i++)
 		close_ring(p, i);
-	if (p->map_fd >= 0)
-		close(p->map_fd);
+	cleanup_close(&p->map_fd);
 	free(p->cpus);
 	free(p->rings);
 	free(p);

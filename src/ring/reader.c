@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -45,8 +44,7 @@ void ring_reader_free(struct ring_reader *rr)
 		one_ring_free(rr->rings.items[i]);
 	vec_fini(&rr->rings);
 	free(rr->heap);
-	if (rr->epoll_fd >= 0)
-		close(rr->epoll_fd);
+	cleanup_close(&rr->epoll_fd);
 	free(rr);
 }
 

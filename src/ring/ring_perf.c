@@ -124,12 +124,11 @@ static void find_records(struct ring *r)
 		struct perf_event_header h;
 		uint32_t size = size_at(r, at, left);
 
-		if (!size || vec_grow(&r->found) < 0) {
+		if (!size || vec_push(&r->found, at) < 0) {
 			memcpy(&h, r->data + (at & r->mask), sizeof(h));
 			r->stats.bad += !(overwritten && h.size > left);
 			return;
 		}
-		r->found.items[r->found.len++] = at;
 		at += size;
 		left -= size;
 	}

@@ -18,13 +18,12 @@
 #include "sonde/scap_wire.h"
 
 /* sonde's own line; SCAP_FORM_SYSDIG is sysdig's. */
-static int event_line_of(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int event_line_of(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct scap_view *v = scap_state_view(ev);
 	struct value kept;
 	struct params p;
 
-	(void)o;
 	if (!v && scap_frozen_line(ev, &kept) == 0)
 		return buf_add(out, kept.str, kept.len);
 	if (!v)
@@ -38,17 +37,15 @@ static int event_line_of(const struct event *ev, const struct line_opts *o, stru
 	return buf_add_char(out, '\n');
 }
 
-static int row_get(const struct event *ev, const struct field *f, struct value *ret)
+static int row_get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct scap_event_info *info;
 	struct params p;
 
-	(void)f;
 	if (params_of(ev, &p) < 0)
 		return -ENOENT;
 	info = scap_schema_event_info(p.head->type);
-	*ret = (struct value){ .kind = VAL_STR, .str = info->name, .len = strlen(info->name) };
-	return 0;
+	return value_set_text(ret, info->name);
 }
 
 static const struct field row_fields[] = {

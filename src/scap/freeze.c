@@ -2,7 +2,6 @@
 #include "scap/freeze.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"

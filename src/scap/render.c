@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/macros.h"
 #include "base/str.h"
 #include "scap/block.h"
 #include "scap/schema.h"

@@ -2,7 +2,6 @@
 /*
  * Payload as text.
  */
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -69,13 +69,13 @@ static int get_rawarg(const struct scap_view *v, const char *arg, struct value *
 	type = v->info->params[i].type;
 	if (is_text_type(type)) {
 		s = params_bytes(&v->p, (unsigned)i, &len);
-		return scap_value_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
+		return value_set_chars(ret, s, type == PT_BYTEBUF ? len : strnlen(s, len));
 	}
 	if (is_signed_type(type)) {
 		ret->kind = VAL_INT;
-		return params_i64(&v->p, (unsigned)i, &ret->i) ? scap_value_int(ret, ret->i) : -ENOENT;
+		return params_i64(&v->p, (unsigned)i, &ret->i) ? value_set_int(ret, ret->i) : -ENOENT;
 	}
-	return params_u64(&v->p, (unsigned)i, &ret->u) ? scap_value_uint(ret, ret->u) : -ENOENT;
+	return params_u64(&v->p, (unsigned)i, &ret->u) ? value_set_uint(ret, ret->u) : -ENOENT;
 }
 
 /* Result of the call: parameter res, or fd where the call creates one. */
@@ -97,10 +97,10 @@ static int get_res(const struct scap_view *v, struct value *ret)
 	if (!result(v, &res))
 		return -ENOENT;
 	if (res >= 0)
-		return scap_value_text(ret, "SUCCESS");
+		return value_set_text(ret, "SUCCESS");
 	name = res >= -4095 ? strerrorname_np((int)-res) : NULL;
 	if (name)
-		return scap_value_text(ret, name);
+		return value_set_text(ret, name);
 	b = scap_state_scratch(v->state);
 	buf_printf(b, "%lld", (long long)res);
 	return scap_value_buf(ret, b);
@@ -114,7 +114,7 @@ static int get_buflen(const struct scap_view *v, struct value *ret)
 
 	if (!io || !v->fd || !(v->p.head->type & 1) || !result(v, &res) || res < 0)
 		return -ENOENT;
-	return scap_value_uint(ret, (uint64_t)res);
+	return value_set_uint(ret, (uint64_t)res);
 }
 
 static bool is_open(uint16_t type)
@@ -132,7 +132,7 @@ static int get_open(const struct scap_view *v, uint32_t bit, struct value *ret)
 
 	if (i >= 0)
 		params_u64(&v->p, (unsigned)i, &flags);
-	return scap_value_bool(ret, flags & bit);
+	return value_set_bool(ret, flags & bit);
 }
 
 /* First parameter of a type with one of these names. */
@@ -167,7 +167,7 @@ static int get_abspath(const struct scap_view *v, const char *arg, struct value 
 		return -ENOENT;
 	scap_render_path(v, (unsigned)i, b);
 	s = params_str(&v->p, (unsigned)i, &len);
-	return b->len ? scap_value_buf(ret, b) : scap_value_chars(ret, s, len);
+	return b->len ? scap_value_buf(ret, b) : value_set_chars(ret, s, len);
 }
 
 static enum scap_category category(const struct scap_view *v)
@@ -192,8 +192,8 @@ static int get_category(const struct scap_view *v, struct value *ret)
 
 	if (c >= SCAP_CAT_IO_READ && c <= SCAP_CAT_IO_OTHER && v->fd && v->fd->type < ARRAY_SIZE(by_fd) &&
 	    by_fd[v->fd->type])
-		return scap_value_text(ret, by_fd[v->fd->type]);
-	return scap_value_text(ret, scap_schema_category_name(c));
+		return value_set_text(ret, by_fd[v->fd->type]);
+	return value_set_text(ret, scap_schema_category_name(c));
 }
 
 static int get_syscall_type(const struct scap_view *v, struct value *ret)
@@ -202,7 +202,7 @@ static int get_syscall_type(const struct scap_view *v, struct value *ret)
 
 	if (c == SCAP_CAT_INTERNAL || c == SCAP_CAT_SCHEDULER || v->info->flags & SCAP_SKIP_PARSER)
 		return -ENOENT;
-	return scap_value_text(ret, scap_render_event_name(v));
+	return value_set_text(ret, scap_render_event_name(v));
 }
 
 static int get_buffer(const struct scap_view *v, const struct field *f, struct value *ret)
@@ -216,7 +216,7 @@ static int get_buffer(const struct scap_view *v, const struct field *f, struct v
 		return -ENOENT;
 	s = params_bytes(&v->p, (unsigned)i, &len);
 	if (!(f->flags & FIELD_SHOWN))
-		return scap_value_chars(ret, s, len);
+		return value_set_chars(ret, s, len);
 	b = scap_state_scratch(v->state);
 	scap_render_buffer(s, len, scap_state_render(v->state), b);
 	return word_shown(ret, b);
@@ -234,7 +234,7 @@ static int get_latency(const struct scap_view *v, struct value *ret)
 {
 	if (!v->thread || !(v->p.head->type & 1))
 		return -ENOENT;
-	return scap_value_ns(ret, v->thread->latency_ns);
+	return value_set_ns(ret, v->thread->latency_ns);
 }
 
 /* The first event may be younger than the next one, because the rings of all CPUs are merged. */
@@ -246,14 +246,14 @@ static uint64_t reltime_ns(const struct scap_view *v)
 static int get_time(const struct scap_view *v, enum field_id w, struct value *ret)
 {
 	switch (w) {
-	case SF_RAWTIME: return scap_value_uint(ret, v->ts_ns);
-	case SF_RAWTIME_S: return scap_value_uint(ret, v->ts_ns / NS_PER_S);
+	case SF_RAWTIME: return value_set_uint(ret, v->ts_ns);
+	case SF_RAWTIME_S: return value_set_uint(ret, v->ts_ns / NS_PER_S);
 	case SF_RAWTIME_NS: return scap_value_fraction(ret, v->ts_ns % NS_PER_S);
 	case SF_RELTIME: return scap_value_fraction(ret, reltime_ns(v));
-	case SF_RELTIME_S: return scap_value_uint(ret, reltime_ns(v) / NS_PER_S);
+	case SF_RELTIME_S: return value_set_uint(ret, reltime_ns(v) / NS_PER_S);
 	case SF_RELTIME_NS: return scap_value_fraction(ret, reltime_ns(v) % NS_PER_S);
-	case SF_DELTATIME: return scap_value_ns(ret, v->delta_ns);
-	case SF_DELTATIME_S: return scap_value_uint(ret, v->delta_ns / NS_PER_S);
+	case SF_DELTATIME: return value_set_ns(ret, v->delta_ns);
+	case SF_DELTATIME_S: return value_set_uint(ret, v->delta_ns / NS_PER_S);
 	case SF_DELTATIME_NS: return scap_value_fraction(ret, v->delta_ns % NS_PER_S);
 	default: return -ENOENT;
 	}
@@ -265,13 +265,13 @@ static int get_flag(const struct scap_view *v, enum field_id w, struct value *re
 	int64_t res;
 
 	switch (w) {
-	case SF_FAILED: return scap_value_bool(ret, result(v, &res) && res < 0);
-	case SF_IS_IO: return scap_value_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
-	case SF_IS_IO_READ: return scap_value_bool(ret, flags & SCAP_READS_FD);
-	case SF_IS_IO_WRITE: return scap_value_bool(ret, flags & SCAP_WRITES_FD);
-	case SF_IS_WAIT: return scap_value_bool(ret, flags & SCAP_WAITS);
+	case SF_FAILED: return value_set_bool(ret, result(v, &res) && res < 0);
+	case SF_IS_IO: return value_set_bool(ret, flags & (SCAP_READS_FD | SCAP_WRITES_FD));
+	case SF_IS_IO_READ: return value_set_bool(ret, flags & SCAP_READS_FD);
+	case SF_IS_IO_WRITE: return value_set_bool(ret, flags & SCAP_WRITES_FD);
+	case SF_IS_WAIT: return value_set_bool(ret, flags & SCAP_WAITS);
 	case SF_IO_DIR:
-		return scap_value_text(ret, flags & SCAP_WRITES_FD ? "write" : flags & SCAP_READS_FD ? "read" : NULL);
+		return value_set_text(ret, flags & SCAP_WRITES_FD ? "write" : flags & SCAP_READS_FD ? "read" : NULL);
 	default: return -ENOENT;
 	}
 }
@@ -281,12 +281,12 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	int64_t res;
 
 	switch ((enum field_id)f->off) {
-	case SF_NUM: return scap_value_uint(ret, v->num);
-	case SF_TYPE: return scap_value_text(ret, scap_render_event_name(v));
-	case SF_TYPE_IS: return scap_value_bool(ret, f->arg && !strcmp(f->arg, scap_render_event_name(v)));
+	case SF_NUM: return value_set_uint(ret, v->num);
+	case SF_TYPE: return value_set_text(ret, scap_render_event_name(v));
+	case SF_TYPE_IS: return value_set_bool(ret, f->arg && !strcmp(f->arg, scap_render_event_name(v)));
 	case SF_SYSCALL_TYPE: return get_syscall_type(v, ret);
-	case SF_DIR: return scap_value_text(ret, v->p.head->type & 1 ? "<" : ">");
-	case SF_CPU: return scap_value_uint(ret, ev->cpu);
+	case SF_DIR: return value_set_text(ret, v->p.head->type & 1 ? "<" : ">");
+	case SF_CPU: return value_set_uint(ret, ev->cpu);
 	case SF_CATEGORY: return get_category(v, ret);
 	case SF_ARGS: return get_args(v, ret);
 	case SF_ARG: return f->arg ? get_arg(v, f->arg, ret) : -ENOENT;
@@ -295,10 +295,10 @@ static int get_event(const struct scap_view *v, const struct event *ev, const st
 	case SF_BUFLEN: return get_buflen(v, ret);
 	case SF_RES: return get_res(v, ret);
 	case SF_ERROR: return result(v, &res) && res < 0 ? get_res(v, ret) : -ENOENT;
-	case SF_RAWRES: return result(v, &res) ? scap_value_int(ret, res) : -ENOENT;
+	case SF_RAWRES: return result(v, &res) ? value_set_int(ret, res) : -ENOENT;
 	case SF_LATENCY: return get_latency(v, ret);
 	case SF_WAIT_LATENCY: return v->info->flags & SCAP_WAITS ? get_latency(v, ret) : -ENOENT;
-	case SF_COUNT: return scap_value_uint(ret, 1);
+	case SF_COUNT: return value_set_uint(ret, 1);
 	case SF_ABSPATH: return get_abspath(v, f->arg, ret);
 	case SF_OPEN_READ: return get_open(v, OPEN_RDONLY, ret);
 	case SF_OPEN_WRITE: return get_open(v, OPEN_WRONLY, ret);

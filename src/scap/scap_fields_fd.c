@@ -41,7 +41,7 @@ static int get_port(const struct scap_fd *fd, enum end end, struct value *ret)
 	if (!is_ip(fd) || !port || (end == END_CLIENT && is_listener(fd)) ||
 	    (!is_listener(fd) && fd->role == SCAP_ROLE_NONE))
 		return -ENOENT;
-	return scap_value_uint(ret, port);
+	return value_set_uint(ret, port);
 }
 
 static enum end local_end(const struct scap_fd *fd)
@@ -69,8 +69,8 @@ static int get_directory(const struct scap_fd *fd, struct value *ret)
 		return scap_value_str(ret, fd->name);
 	slash = memrchr(fd->name->data, '/', fd->name->len);
 	if (!slash || slash == fd->name->data)
-		return scap_value_text(ret, "/");
-	return scap_value_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
+		return value_set_text(ret, "/");
+	return value_set_chars(ret, fd->name->data, (size_t)(slash - fd->name->data));
 }
 
 static int get_filename(const struct scap_fd *fd, struct value *ret)
@@ -80,7 +80,7 @@ static int get_filename(const struct scap_fd *fd, struct value *ret)
 	if (!is_file(fd) || !fd->name)
 		return -ENOENT;
 	slash = memrchr(fd->name->data, '/', fd->name->len);
-	return scap_value_text(ret, slash ? slash + 1 : "/");
+	return value_set_text(ret, slash ? slash + 1 : "/");
 }
 
 static int get_uid(const struct scap_view *v, struct value *ret)
@@ -97,7 +97,7 @@ static int get_l4(const struct scap_fd *fd, struct value *ret)
 {
 	static const char *const names[] = { "<NA>", "<NA>", "tcp", "udp", "icmp", "raw" };
 
-	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? scap_value_text(ret, names[fd->l4]) : -ENOENT;
+	return is_ip(fd) && fd->l4 < ARRAY_SIZE(names) ? value_set_text(ret, names[fd->l4]) : -ENOENT;
 }
 
 /* Encoding of device numbers in 32 bits (new_encode_dev() of the kernel). */
@@ -139,8 +139,8 @@ static int get_opened_file(const struct scap_view *v, enum field_id w, struct va
 	slash = b->len ? memrchr(b->data, '/', b->len) : NULL;
 	if (w == SF_FD_NAME || !slash)
 		return b->len ? scap_value_buf(ret, b) : -ENOENT;
-	return slash == b->data ? scap_value_text(ret, "/")
-				: scap_value_chars(ret, b->data, (size_t)(slash - b->data));
+	return slash == b->data ? value_set_text(ret, "/")
+				: value_set_chars(ret, b->data, (size_t)(slash - b->data));
 }
 
 static int get_text(const struct scap_view *v, const struct field *f, struct value *ret)
@@ -149,13 +149,13 @@ static int get_text(const struct scap_view *v, const struct field *f, struct val
 	char *letter;
 
 	switch ((enum field_id)f->off) {
-	case SF_FD_TYPE: return scap_value_text(ret, scap_state_fd_type_name(fd));
+	case SF_FD_TYPE: return value_set_text(ret, scap_state_fd_type_name(fd));
 	case SF_FD_TYPECHAR:
 		letter = buf_reserve(scap_state_scratch(v->state), 1);
 		if (!letter)
 			return -ENOENT;
 		*letter = scap_state_fd_type_char(fd);
-		return scap_value_chars(ret, letter, 1);
+		return value_set_chars(ret, letter, 1);
 	case SF_FD_NAME:
 		if (v->p.head->type == SCAP_CONNECT_X && (!fd->name || !fd->name->len))
 			return get_attempt(v, 1, ret);
@@ -163,7 +163,7 @@ static int get_text(const struct scap_view *v, const struct field *f, struct val
 	case SF_FD_DIRECTORY: return get_directory(fd, ret);
 	case SF_FD_FILENAME: return get_filename(fd, ret);
 	case SF_FD_L4PROTO: return get_l4(fd, ret);
-	case SF_FD_SOCKFAMILY: return scap_value_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
+	case SF_FD_SOCKFAMILY: return value_set_text(ret, is_ip(fd) ? "ip" : fd->type == FD_UNIX ? "unix" : NULL);
 	default: return -ENOENT;
 	}
 }
@@ -173,7 +173,7 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 	const struct scap_fd *fd = v->fd;
 
 	if (f->off == SF_FD_NUM)
-		return v->fd_num >= 0 ? scap_value_int(ret, v->fd_num) : -ENOENT;
+		return v->fd_num >= 0 ? value_set_int(ret, v->fd_num) : -ENOENT;
 	if (!fd && (f->off == SF_FD_NAME || f->off == SF_FD_DIRECTORY))
 		return get_opened_file(v, (enum field_id)f->off, ret);
 	if (!fd)
@@ -187,13 +187,13 @@ int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct 
 	case SF_FD_SPORT: return get_port(fd, END_SERVER, ret);
 	case SF_FD_LPORT: return get_port(fd, local_end(fd), ret);
 	case SF_FD_RPORT: return get_port(fd, remote_end(fd), ret);
-	case SF_FD_IS_SERVER: return scap_value_bool(ret, fd->role == SCAP_ROLE_SERVER);
+	case SF_FD_IS_SERVER: return value_set_bool(ret, fd->role == SCAP_ROLE_SERVER);
 	case SF_FD_UID: return get_uid(v, ret);
-	case SF_FD_CONNECTED: return scap_value_bool(ret, fd->flags & SCAP_FD_CONNECTED);
-	case SF_FD_DEV: return scap_value_uint(ret, fd->dev);
-	case SF_FD_DEV_MAJOR: return scap_value_uint(ret, dev_major(fd->dev));
-	case SF_FD_DEV_MINOR: return scap_value_uint(ret, dev_minor(fd->dev));
-	case SF_FD_INO: return scap_value_uint(ret, fd->ino);
+	case SF_FD_CONNECTED: return value_set_bool(ret, fd->flags & SCAP_FD_CONNECTED);
+	case SF_FD_DEV: return value_set_uint(ret, fd->dev);
+	case SF_FD_DEV_MAJOR: return value_set_uint(ret, dev_major(fd->dev));
+	case SF_FD_DEV_MINOR: return value_set_uint(ret, dev_minor(fd->dev));
+	case SF_FD_INO: return value_set_uint(ret, fd->ino);
 	default: return get_text(v, f, ret);
 	}
 }

@@ -4,7 +4,6 @@
  * in time.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "base/str.h"
@@ -27,7 +26,7 @@ static int get_around(const struct scap_view *v, const char *arg, struct value *
 	if (str_to_u64(arg, 10, &t) < 0)
 		return -ENOENT;
 	ns = v->ts_ns > t ? v->ts_ns - t : t - v->ts_ns;
-	return scap_value_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
+	return value_set_uint(ret, ns / NS_PER_MS + (ns % NS_PER_MS != 0));
 }
 
 static bool has_failed(const struct scap_view *v)
@@ -53,7 +52,7 @@ static int count_error(const struct scap_view *v, enum field_id w, struct value 
 		      (w == SF_COUNT_ERROR_MEMORY && memory) ||
 		      (w == SF_COUNT_ERROR_OTHER && !file && !net && !memory);
 
-	return has_failed(v) && counts ? scap_value_uint(ret, 1) : -ENOENT;
+	return has_failed(v) && counts ? value_set_uint(ret, 1) : -ENOENT;
 }
 
 /* Is an executable file being created? */
@@ -64,11 +63,11 @@ static int get_open_exec(const struct scap_view *v, struct value *ret)
 	bool opens = v->info->flags & SCAP_CREATES_FD && v->p.head->type & 1 && m >= 0;
 
 	if (!opens)
-		return scap_value_bool(ret, false);
+		return value_set_bool(ret, false);
 	params_u64(&v->p, (unsigned)m, &mode);
 	if (f >= 0)
 		params_u64(&v->p, (unsigned)f, &flags);
-	return scap_value_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
+	return value_set_bool(ret, (f < 0 || flags & (OPEN_CREATE | OPEN_TMPFILE)) && mode & MODE_EXEC);
 }
 
 static int get_latency_part(const struct scap_view *v, enum field_id w, struct value *ret)
@@ -80,7 +79,7 @@ static int get_latency_part(const struct scap_view *v, enum field_id w, struct v
 		return -ENOENT;
 	ns = v->p.head->type & 1 ? v->thread->latency_ns : 0;
 	if (w == SF_LATENCY_S)
-		return scap_value_uint(ret, ns / NS_PER_S);
+		return value_set_uint(ret, ns / NS_PER_S);
 	if (w == SF_LATENCY_NS)
 		return scap_value_fraction(ret, ns % NS_PER_S);
 	b = scap_state_scratch(v->state);
@@ -151,12 +150,12 @@ static int get_container_part(const struct scap_view *v, enum field_id w, struct
 	const struct scap_container *c = scap_state_container(v->state, id);
 
 	if (w == SF_CONTAINER_TYPE && !id)
-		return scap_value_text(ret, "host");
+		return value_set_text(ret, "host");
 	if (!c)
 		return -ENOENT;
 	switch (w) {
 	case SF_CONTAINER_TYPE: return scap_value_str(ret, c->type);
-	case SF_CONTAINER_PRIVILEGED: return c->privileged ? scap_value_bool(ret, c->privileged > 1) : -ENOENT;
+	case SF_CONTAINER_PRIVILEGED: return c->privileged ? value_set_bool(ret, c->privileged > 1) : -ENOENT;
 	case SF_CONTAINER_IMAGE_ID: return scap_value_str(ret, c->image_id);
 	case SF_CONTAINER_IMAGE_REPO: return scap_value_str(ret, c->repo);
 	case SF_CONTAINER_IMAGE_TAG: return scap_value_str(ret, c->tag);
@@ -182,10 +181,10 @@ int scap_fields_more_get(const struct scap_view *v, const struct field *f, struc
 		return scap_fields_syslog_get(v, w, ret);
 	switch (w) {
 	case SF_AROUND: return f->arg ? get_around(v, f->arg, ret) : -ENOENT;
-	case SF_COUNT_EXIT: return v->p.head->type & 1 ? scap_value_uint(ret, 1) : -ENOENT;
+	case SF_COUNT_EXIT: return v->p.head->type & 1 ? value_set_uint(ret, 1) : -ENOENT;
 	case SF_OPEN_EXEC: return get_open_exec(v, ret);
-	case SF_EXECTIME: return v->thread ? scap_value_ns(ret, v->exec_ns) : -ENOENT;
-	case SF_TOTEXECTIME: return v->thread ? scap_value_ns(ret, v->thread->exec_ns) : -ENOENT;
+	case SF_EXECTIME: return v->thread ? value_set_ns(ret, v->exec_ns) : -ENOENT;
+	case SF_TOTEXECTIME: return v->thread ? value_set_ns(ret, v->thread->exec_ns) : -ENOENT;
 	default: return -ENOENT;
 	}
 }

@@ -66,7 +66,7 @@ static int get_ancestor(const struct scap_view *v, const struct field *f, struct
 	if (!t)
 		return -ENOENT;
 	switch ((enum field_id)f->off) {
-	case SF_APID: return scap_value_int(ret, t->pid);
+	case SF_APID: return value_set_int(ret, t->pid);
 	case SF_AEXE: return scap_value_str(ret, t->exe);
 	case SF_AEXEPATH: return scap_value_str(ret, t->exepath);
 	case SF_ACMDLINE: return get_line(v, t->comm, t->args, ret);
@@ -86,7 +86,7 @@ static int get_loginshell(const struct scap_view *v, struct value *ret)
 	for (unsigned n = 0; t && n < ANCESTORS_MAX; n++, t = parent(v, t))
 		if (is_shell(t->comm))
 			found = t;
-	return found ? scap_value_int(ret, found->pid) : -ENOENT;
+	return found ? value_set_int(ret, found->pid) : -ENOENT;
 }
 
 /* Leader of the session, or its oldest ancestor within the session. */
@@ -124,7 +124,7 @@ static int get_fd_type(const struct scap_view *v, const char *arg, struct value 
 	if (!arg || str_to_u64(arg, 10, &num) < 0 || num > INT32_MAX)
 		return -ENOENT;
 	fd = scap_state_fd(v->state, v->thread, (int64_t)num);
-	return fd ? scap_value_text(ret, scap_state_fd_type_name(fd)) : -ENOENT;
+	return fd ? value_set_text(ret, scap_state_fd_type_name(fd)) : -ENOENT;
 }
 
 static bool is_memfd(const struct scap_str *path)
@@ -139,7 +139,7 @@ static int get_cgroup(const struct scap_view *v, const char *arg, struct value *
 
 	for (uint32_t i = 0; s && i < s->len; i += (uint32_t)strlen(s->data + i) + 1)
 		if (!strncmp(s->data + i, arg ? arg : "", len) && s->data[i + len] == '=')
-			return scap_value_text(ret, s->data + i + len + 1);
+			return value_set_text(ret, s->data + i + len + 1);
 	return -ENOENT;
 }
 
@@ -169,7 +169,7 @@ static int get_container(const struct scap_view *v, enum field_id w, struct valu
 	const struct scap_container *c = scap_state_container(v->state, id);
 
 	if (!id)
-		return scap_value_text(ret, w == SF_CONTAINER_IMAGE ? NULL : "host");
+		return value_set_text(ret, w == SF_CONTAINER_IMAGE ? NULL : "host");
 	if (w == SF_CONTAINER_ID)
 		return scap_value_str(ret, id);
 	return c ? scap_value_str(ret, w == SF_CONTAINER_NAME ? c->name : c->image) : -ENOENT;
@@ -180,12 +180,12 @@ static int get_family(const struct scap_view *v, const struct field *f, struct v
 	const struct scap_thread *p = parent(v, v->thread);
 
 	switch ((enum field_id)f->off) {
-	case SF_PPID: return scap_value_int(ret, v->process->ptid);
+	case SF_PPID: return value_set_int(ret, v->process->ptid);
 	case SF_PNAME: return p ? scap_value_str(ret, p->comm) : -ENOENT;
 	case SF_PCMDLINE: return p ? get_line(v, p->comm, p->args, ret) : -ENOENT;
 	case SF_PEXE: return p ? scap_value_str(ret, p->exe) : -ENOENT;
 	case SF_PEXEPATH: return p ? scap_value_str(ret, p->exepath) : -ENOENT;
-	case SF_PPID_DURATION: return p && p->clone_ns ? scap_value_ns(ret, v->ts_ns - p->clone_ns) : -ENOENT;
+	case SF_PPID_DURATION: return p && p->clone_ns ? value_set_ns(ret, v->ts_ns - p->clone_ns) : -ENOENT;
 	case SF_APID:
 	case SF_ANAME:
 	case SF_AEXE:
@@ -205,32 +205,32 @@ static int get_numbers(const struct scap_view *v, enum field_id w, struct value 
 	const struct scap_thread *t = v->thread, *p = v->process;
 
 	switch (w) {
-	case SF_PID: return scap_value_int(ret, t->pid);
-	case SF_TID: return scap_value_int(ret, t->tid);
-	case SF_VTID: return t->vtid >= 0 ? scap_value_int(ret, t->vtid) : -ENOENT;
-	case SF_VPID: return t->vpid >= 0 ? scap_value_int(ret, t->vpid) : -ENOENT;
-	case SF_SID: return scap_value_int(ret, t->sid);
-	case SF_VPGID: return scap_value_int(ret, t->vpgid);
-	case SF_TTY: return scap_value_uint(ret, t->tty);
-	case SF_NTHREADS: return scap_value_uint(ret, p->n_threads + 1);
-	case SF_NCHILDS: return scap_value_uint(ret, t->n_threads);
-	case SF_FDOPENCOUNT: return scap_value_uint(ret, count_fds(v));
-	case SF_FDLIMIT: return scap_value_int(ret, p->fdlimit);
+	case SF_PID: return value_set_int(ret, t->pid);
+	case SF_TID: return value_set_int(ret, t->tid);
+	case SF_VTID: return t->vtid >= 0 ? value_set_int(ret, t->vtid) : -ENOENT;
+	case SF_VPID: return t->vpid >= 0 ? value_set_int(ret, t->vpid) : -ENOENT;
+	case SF_SID: return value_set_int(ret, t->sid);
+	case SF_VPGID: return value_set_int(ret, t->vpgid);
+	case SF_TTY: return value_set_uint(ret, t->tty);
+	case SF_NTHREADS: return value_set_uint(ret, p->n_threads + 1);
+	case SF_NCHILDS: return value_set_uint(ret, t->n_threads);
+	case SF_FDOPENCOUNT: return value_set_uint(ret, count_fds(v));
+	case SF_FDLIMIT: return value_set_int(ret, p->fdlimit);
 	case SF_FDUSAGE:
-		return p->fdlimit > 0 ? scap_value_uint(ret, count_fds(v) * 100 / (uint64_t)p->fdlimit) : -ENOENT;
-	case SF_VMSIZE: return scap_value_uint(ret, p->vmsize_kb);
-	case SF_VMRSS: return scap_value_uint(ret, p->vmrss_kb);
-	case SF_VMSWAP: return scap_value_uint(ret, p->vmswap_kb);
-	case SF_PFMAJOR: return scap_value_uint(ret, t->pfmajor);
-	case SF_PFMINOR: return scap_value_uint(ret, t->pfminor);
-	case SF_DURATION: return t->clone_ns ? scap_value_ns(ret, v->ts_ns - t->clone_ns) : -ENOENT;
-	case SF_UID: return scap_value_uint(ret, t->uid);
-	case SF_LOGINUID: return scap_value_int(ret, (int32_t)p->loginuid);
-	case SF_GID: return scap_value_uint(ret, t->gid);
-	case SF_IS_VPGID_LEADER: return scap_value_bool(ret, p->vpid == p->vpgid);
-	case SF_FROM_MEMFD: return scap_value_bool(ret, is_memfd(t->exepath));
-	case SF_ISMAIN: return scap_value_bool(ret, t->tid == t->pid);
-	case SF_EXE_WRITABLE: return scap_value_bool(ret, t->exe_writable);
+		return p->fdlimit > 0 ? value_set_uint(ret, count_fds(v) * 100 / (uint64_t)p->fdlimit) : -ENOENT;
+	case SF_VMSIZE: return value_set_uint(ret, p->vmsize_kb);
+	case SF_VMRSS: return value_set_uint(ret, p->vmrss_kb);
+	case SF_VMSWAP: return value_set_uint(ret, p->vmswap_kb);
+	case SF_PFMAJOR: return value_set_uint(ret, t->pfmajor);
+	case SF_PFMINOR: return value_set_uint(ret, t->pfminor);
+	case SF_DURATION: return t->clone_ns ? value_set_ns(ret, v->ts_ns - t->clone_ns) : -ENOENT;
+	case SF_UID: return value_set_uint(ret, t->uid);
+	case SF_LOGINUID: return value_set_int(ret, (int32_t)p->loginuid);
+	case SF_GID: return value_set_uint(ret, t->gid);
+	case SF_IS_VPGID_LEADER: return value_set_bool(ret, p->vpid == p->vpgid);
+	case SF_FROM_MEMFD: return value_set_bool(ret, is_memfd(t->exepath));
+	case SF_ISMAIN: return value_set_bool(ret, t->tid == t->pid);
+	case SF_EXE_WRITABLE: return value_set_bool(ret, t->exe_writable);
 	default: return -ENOENT;
 	}
 }
@@ -242,7 +242,7 @@ static int get_nobody(const struct scap_view *v, enum field_id w, struct value *
 	struct buf *b;
 
 	if (w == SF_TID)
-		return scap_value_int(ret, v->p.head->tid);
+		return value_set_int(ret, v->p.head->tid);
 	if (!id || w != SF_NAME)
 		return -ENOENT;
 	b = scap_state_scratch(v->state);

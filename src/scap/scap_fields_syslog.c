@@ -57,16 +57,16 @@ int scap_fields_syslog_get(const struct scap_view *v, enum field_id w, struct va
 	const char *s;
 
 	if (w == SF_IS_SYSLOG)
-		return scap_value_bool(ret, writes_log(v));
+		return value_set_bool(ret, writes_log(v));
 	s = i >= 0 ? params_bytes(&v->p, (unsigned)i, &len) : NULL;
 	if (!s || !read_message(s, len, &m))
 		return -ENOENT;
 	switch (w) {
-	case SF_FACILITY: return scap_value_uint(ret, m.priority >> 3);
-	case SF_FACILITY_STR: return scap_value_text(ret, facilities[m.priority >> 3]);
-	case SF_SEVERITY: return scap_value_uint(ret, m.priority & 7);
-	case SF_SEVERITY_STR: return scap_value_text(ret, severities[m.priority & 7]);
-	case SF_MESSAGE: return scap_value_chars(ret, m.text, m.len);
+	case SF_FACILITY: return value_set_uint(ret, m.priority >> 3);
+	case SF_FACILITY_STR: return value_set_text(ret, facilities[m.priority >> 3]);
+	case SF_SEVERITY: return value_set_uint(ret, m.priority & 7);
+	case SF_SEVERITY_STR: return value_set_text(ret, severities[m.priority & 7]);
+	case SF_MESSAGE: return value_set_chars(ret, m.text, m.len);
 	default: return -ENOENT;
 	}
 }

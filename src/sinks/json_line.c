@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "event/core.h"
 #include "event/event.h"

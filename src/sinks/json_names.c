@@ -84,8 +84,7 @@ static int fill(const struct json_names *n, struct buf *out)
 		put_frame(out, n->sym, h, &f[i]);
 		from = h->at;
 	}
-	buf_add(out, n->text.data + from, n->text.len - from);
-	return buf_error(out);
+	return buf_add(out, n->text.data + from, n->text.len - from);
 }
 
 int json_names_write(struct json_names *n, struct outfile *out)

@@ -14,7 +14,6 @@
 #include "base/vec.h"
 #include "sym/sym.h"
 
-struct event;
 struct outfile;
 
 struct json_hole {

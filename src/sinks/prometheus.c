@@ -92,8 +92,7 @@ static int set_labels(const struct event *ev, struct buf *out)
 		if (ev->desc->fields[i].flags & FIELD_LABEL)
 			put_label(ev, &ev->desc->fields[i], out);
 	put_netns(ev, out);
-	buf_add_char(out, '}');
-	return buf_error(out);
+	return buf_add_char(out, '}');
 }
 
 /* ---- samples ---- */
@@ -164,11 +163,9 @@ static int prometheus_event(struct sink *s, const struct event *ev)
 static int by_name(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
-	int r = strcmp(x->desc->name, y->desc->name);
 
-	if (!r)
-		r = strcmp(x->field->name, y->field->name);
-	return r ? r : strcmp(x->labels, y->labels);
+	return strcmp(x->desc->name, y->desc->name) ?: strcmp(x->field->name, y->field->name) ?:
+	       strcmp(x->labels, y->labels);
 }
 
 /* net.count's "count.total_packets" becomes "sonde_net_count_packets_total". */
@@ -207,8 +204,7 @@ static int prometheus_close(struct sink *s)
 	struct prometheus *st = s->state;
 	int r = 0;
 
-	if (st->samples.len)
-		qsort(st->samples.items, st->samples.len, sizeof(*st->samples.items), by_name);
+	vec_sort(&st->samples, by_name);
 	put_samples(st, &st->out);
 	if (st->metrics)
 		metrics_text(st->metrics, false, &st->out);

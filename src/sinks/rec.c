@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/crc32.h"
-#include "base/err.h"
 #include "base/macros.h"
 #include "sinks/outfile.h"
 #include "sinks/sink.h"

@@ -7,7 +7,6 @@
  * them too. libscap's own notes are kept.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
@@ -176,11 +175,10 @@ static int on_state_row(void *ctx, const struct params_out *row)
 }
 
 /* @state: NULL if no event arrived. */
-static int scap_open(struct sink *s, struct err *err)
+static int scap_open(struct sink *s, _unused_ struct err *err)
 {
 	struct scap *st = s->state;
 
-	(void)err;
 	map_init(&st->told, sizeof(int64_t), sizeof(uint8_t));
 	map_init(&st->told_files, sizeof(struct fd_key), sizeof(uint64_t));
 	map_init(&st->told_containers, sizeof(uint64_t), sizeof(uint8_t));

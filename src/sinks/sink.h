@@ -15,7 +15,6 @@
 struct core_host;
 struct err;
 struct outfile;
-struct registry;
 struct sonde_rec;
 struct stack_view;
 struct store_writer_opts;

@@ -2,7 +2,6 @@
 /*
  * Raw records into a store: a directory of segments (src/store), each of which can be read alone.
  */
-#include <string.h>
 
 #include "base/err.h"
 #include "event/redact/redact.h"

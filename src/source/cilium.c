@@ -27,10 +27,8 @@ struct cilium_stream {
 	bool started;
 };
 
-static size_t cilium_match_bytes(const void *head, size_t len)
+static size_t cilium_match_bytes(_unused_ const void *head, _unused_ size_t len)
 {
-	(void)head;
-	(void)len;
 	return 16;
 }
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "base/macros.h"
 #include "source/capture.h"
 
 #define MAGIC_US 0xa1b2c3d4u

@@ -115,10 +115,9 @@ static int parse_iface(struct pcapng *st, struct cursor c, struct err *err)
 		else if (o.code == PCAPNG_IF_TSOFFSET && o.len == 8)
 			i.tsoffset = (int64_t)option_uint(&o, st->swap);
 	}
-	r = vec_grow(&st->ifaces);
+	r = vec_push(&st->ifaces, i);
 	if (r < 0)
 		return r;
-	st->ifaces.items[st->ifaces.len++] = i;
 	if (!name.len)
 		return 0;
 	return capture_iface(&st->cap, st->first_iface + (uint32_t)st->ifaces.len - 1, name.data, name.len);

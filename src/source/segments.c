@@ -67,8 +67,7 @@ int segments_open(struct segments *s, const char *path, const struct store_query
 void segments_close(struct segments *s)
 {
 	opener_free(s->opener);
-	if (s->dir_fd >= 0)
-		close(s->dir_fd);
+	cleanup_close(&s->dir_fd);
 	store_dir_list_fini(&s->list);
 }
 

@@ -10,7 +10,6 @@
 #include "store/store_dir.h"
 #include "store/store_reader.h"
 
-struct err;
 struct opener;
 
 struct segments {

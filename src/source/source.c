@@ -53,10 +53,8 @@ void source_close(struct source *s)
 	if (!s)
 		return;
 	worker_kill(s->worker);
-	if (s->fd >= 0)
-		close(s->fd);
-	if (s->input >= 0)
-		close(s->input);
+	cleanup_close(&s->fd);
+	cleanup_close(&s->input);
 	segments_close(&s->segments);
 	free(s->tables);
 	buf_fini(&s->in);

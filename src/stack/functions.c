@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/macros.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "stack/stack.h"
@@ -75,9 +74,8 @@ static int name_stack(struct stack_functions *f, const struct event *ev, bool *r
 static struct names *names_at(struct stack_functions *f, size_t at)
 {
 	while (f->names.len <= at) {
-		if (vec_grow(&f->names) < 0)
+		if (vec_push(&f->names, (struct names){ 0 }) < 0)
 			return NULL;
-		f->names.items[f->names.len++] = (struct names){ 0 };
 	}
 	return &f->names.items[at];
 }

@@ -75,9 +75,8 @@ int stack_lines_list(const struct stack_set *s, enum stack_weight w, bool sorted
 		size_t n = stack_lines(stack_set_at(s, i), w, lines);
 
 		for (size_t j = 0; j < n; j++) {
-			if (vec_grow(ret) < 0)
+			if (vec_push(ret, lines[j]) < 0)
 				return -ENOMEM;
-			ret->items[ret->len++] = lines[j];
 		}
 	}
 	if (!sorted || !ret->len)

@@ -179,10 +179,7 @@ int stack_names_new(const struct stack_set *s, struct sym *sym, struct stack_nam
 
 static int push(struct stack_frames *ret, const struct stack_frame *f)
 {
-	if (vec_grow(ret) < 0)
-		return -ENOMEM;
-	ret->items[ret->len++] = *f;
-	return 0;
+	return vec_push(ret, *f);
 }
 
 static int push_note(struct stack_frames *ret, const char *text)

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"

@@ -15,7 +15,6 @@
 #include "sonde/stack_wire.h"
 #include "sym/sym.h"
 
-struct event;
 struct stack_set;
 
 struct stack_key {

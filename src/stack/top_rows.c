@@ -2,9 +2,9 @@
 #include "stack/top_rows.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "stack/tree.h"
@@ -62,18 +62,14 @@ static int by_self(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return strcmp(x->name, y->name);
+	return COMPARE(y->self, x->self) ?: COMPARE(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
 static int by_total(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
 
-	return x->total != y->total ? (x->total < y->total ? 1 : -1) : by_self(a, b);
+	return COMPARE(y->total, x->total) ?: by_self(a, b);
 }
 
 void top_rows_fini(struct top_rows *rows)
@@ -103,7 +99,6 @@ int top_rows_fill(struct top_rows *rows, const struct stack_set *s, struct sym *
 		r = add_node(rows, &index, i, kind, name);
 	map_fini(&index);
 	rows->total = stack_tree_at(rows->tree, 0)->total[STACK_OLD];
-	if (rows->len)
-		qsort(rows->items, rows->len, sizeof(*rows->items), total_first ? by_total : by_self);
+	vec_sort(rows, total_first ? by_total : by_self);
 	return r;
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -224,9 +225,7 @@ static int by_self(const void *a, const void *b)
 {
 	const struct leaf *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	return COMPARE(x->self, y->self) ?: COMPARE(x->node, y->node);
 }
 
 int stack_tree_leaves(const struct stack_tree *t, enum stack_side side, uint32_t **ret, size_t *ret_n)

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,8 +15,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/vec.h"
 
 #define DIGITS 16
 #define LOCK_TRIES 5
@@ -74,13 +75,6 @@ void store_dir_list_fini(struct store_list *l)
 	vec_fini(&l->files);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct store_file *x = a, *y = b;
-
-	return (x->number > y->number) - (x->number < y->number);
-}
-
 static int add_file(int dir_fd, const char *name, struct store_list *l)
 {
 	struct store_file f;
@@ -102,22 +96,16 @@ static int add_file(int dir_fd, const char *name, struct store_list *l)
 
 int store_dir_list(int dir_fd, struct store_list *ret)
 {
-	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *d = io_opendir(dir_fd, ".");
 	struct dirent *e;
+	int r = 0;
 
-	if (!d) {
-		r = -errno;
-		if (fd >= 0)
-			close(fd);
-		return r;
-	}
+	if (!d)
+		return -errno;
 	ret->files.len = 0;
 	while (r >= 0 && (e = readdir(d)))
 		r = add_file(dir_fd, e->d_name, ret);
-	closedir(d);
-	if (ret->files.len)
-		qsort(ret->files.items, ret->files.len, sizeof(*ret->files.items), by_number);
+	vec_sort(&ret->files, vec_by_u64);
 	return r < 0 ? r : 0;
 }
 

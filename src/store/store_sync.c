@@ -81,8 +81,7 @@ static int carry_out(const struct store_sync *s, const struct job *j)
 	else
 		r = j->seal ? seal(s, j) : fdatasync(j->fd) < 0 ? -errno : 0;
 	close(j->fd);
-	if (j->from_fd >= 0)
-		close(j->from_fd);
+	cleanup_close(&j->from_fd);
 	return r;
 }
 
@@ -159,15 +158,12 @@ static int submit(struct store_sync *s, const struct job *j)
 	int r;
 
 	pthread_mutex_lock(&s->mutex);
-	r = vec_grow(&s->jobs);
-	if (r >= 0)
-		s->jobs.items[s->jobs.len++] = *j;
+	r = vec_push(&s->jobs, *j);
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->mutex);
 	if (r < 0) {
 		close(j->fd);
-		if (j->from_fd >= 0)
-			close(j->from_fd);
+		cleanup_close(&j->from_fd);
 	}
 	return r;
 }

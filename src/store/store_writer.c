@@ -73,12 +73,9 @@ static void store_writer_free(struct store_writer *w)
 	vec_fini(&w->kept);
 	store_segment_free(w->segment);
 	buf_fini(&w->waiting);
-	if (w->fd >= 0)
-		close(w->fd);
-	if (w->lock_fd >= 0)
-		close(w->lock_fd);
-	if (w->dir_fd >= 0)
-		close(w->dir_fd);
+	cleanup_close(&w->fd);
+	cleanup_close(&w->lock_fd);
+	cleanup_close(&w->dir_fd);
 	free(w->path);
 	free(w);
 }
@@ -223,8 +220,7 @@ static int dump(struct store_writer *w)
 		r = store_sync_copy(w->sync, TAKE_FD(k->fd), fd, k->number);
 	}
 	for (size_t i = 0; i < w->kept.len; i++)
-		if (w->kept.items[i].fd >= 0)
-			close(w->kept.items[i].fd);
+		cleanup_close(&w->kept.items[i].fd);
 	w->kept.len = 0;
 	w->dump_ns = 0;
 	w->quiet_ns = w->trigger_ns + w->o.keep_ns + w->o.after_ns;

@@ -21,7 +21,6 @@
 
 #include "store/store_dir.h"
 
-struct err;
 struct sonde_rec;
 struct store_writer;
 

@@ -47,11 +47,8 @@ static int compare(const void *a, const void *b)
 {
 	const struct sym_query *x = a, *y = b;
 
-	if (x->loc.module != y->loc.module)
-		return x->loc.module < y->loc.module ? -1 : 1;
-	if (x->loc.addr != y->loc.addr)
-		return x->loc.addr < y->loc.addr ? -1 : 1;
-	return (x->caller > y->caller) - (x->caller < y->caller);
+	return COMPARE(x->loc.module, y->loc.module) ?: COMPARE(x->loc.addr, y->loc.addr) ?:
+	       COMPARE(x->caller, y->caller);
 }
 
 static size_t list_collected(const struct sym *s, struct sym_query *ret)

@@ -2,7 +2,6 @@
 #include "sym/debugfile.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "sym/jit.h"
 #include "sym/lookup.h"
 #include "sym/module.h"
@@ -96,11 +97,7 @@ static int compare_keys(const void *a, const void *b)
 {
 	const struct frame_key *x = a, *y = b;
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	if (x->addr != y->addr)
-		return x->addr < y->addr ? -1 : 1;
-	return (x->caller > y->caller) - (x->caller < y->caller);
+	return COMPARE(x->module, y->module) ?: COMPARE(x->addr, y->addr) ?: COMPARE(x->caller, y->caller);
 }
 
 struct group {

@@ -15,6 +15,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "sym/debugfile.h"
 #include "sym/jit.h"
 #include "sym/module.h"
@@ -203,20 +204,12 @@ static int ask_main(struct lookup *l, int fd)
 static const struct resolve_addr *best(const struct lookup *l, uint64_t addr)
 {
 	const struct resolve_addr *found = NULL;
-	size_t lo = 0, hi = l->n_sorted;
+	size_t at = vec_first(l->sorted, l->n_sorted, addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->sorted[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (addr == LOOKUP_NOWHERE || lo == l->n_sorted || l->sorted[lo] != addr)
+	if (addr == LOOKUP_NOWHERE || at == l->n_sorted || l->sorted[at] != addr)
 		return NULL;
 	for (size_t i = 0; i < l->n_answers; i++)
-		found = found ? resolve_answer_better(found, &l->answers[i]->addrs[lo]) : &l->answers[i]->addrs[lo];
+		found = found ? resolve_answer_better(found, &l->answers[i]->addrs[at]) : &l->answers[i]->addrs[at];
 	return found;
 }
 

@@ -2,6 +2,7 @@
 /*
  * In the worker: verifies the file, converts file offsets to virtual addresses, then looks up their names.
  */
+#include "base/vec.h"
 #include "sym/lookup.h"
 
 #include <errno.h>
@@ -18,18 +19,11 @@
 #define BUDGET_BYTES (64u << 20)	/* limit in bytes of headers, notes and the link */
 #define LINK_MAX_BYTES 4096
 
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 size_t lookup_sort(uint64_t *addrs, size_t n)
 {
 	size_t unique = 0;
 
-	qsort(addrs, n, sizeof(*addrs), compare_u64);
+	qsort(addrs, n, sizeof(*addrs), vec_by_u64);
 	for (size_t i = 0; i < n && addrs[i] != LOOKUP_NOWHERE; i++)
 		if (!unique || addrs[unique - 1] != addrs[i])
 			addrs[unique++] = addrs[i];

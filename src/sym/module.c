@@ -119,12 +119,9 @@ void sym_module_free(struct module *m)
 {
 	if (!m)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
-	if (m->dump_fd >= 0)
-		close(m->dump_fd);
-	if (m->debug_fd >= 0)
-		close(m->debug_fd);
+	cleanup_close(&m->fd);
+	cleanup_close(&m->dump_fd);
+	cleanup_close(&m->debug_fd);
 	free(m->trouble);
 	free(m->first_answer);
 	free((char *)m->pub.path);

@@ -8,11 +8,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "sym/lookup.h"
 #include "sym/module.h"
@@ -32,12 +30,10 @@ struct batch {
 	size_t n;
 };
 
-static int work(void *ctx, int in_fd, int out_fd)
+static int work(void *ctx, _unused_ int in_fd, _unused_ int out_fd)
 {
 	const struct batch *b = ctx;
 
-	(void)in_fd;
-	(void)out_fd;
 	for (size_t i = 0; i < b->n; i++) {
 		struct lookup_request q = b->requests[i];
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -122,10 +121,8 @@ void sym_free(struct sym *s)
 	map_fini(&s->collected);
 	free(s->stack);
 	arena_fini(&s->arena);
-	if (s->proc_fd >= 0)
-		close(s->proc_fd);
-	if (s->root_fd >= 0)
-		close(s->root_fd);
+	cleanup_close(&s->proc_fd);
+	cleanup_close(&s->root_fd);
 	free((char *)s->o.host_root);
 	free((char *)s->o.debug_dirs);
 	free(s);

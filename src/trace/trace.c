@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "trace/trace_build.h"

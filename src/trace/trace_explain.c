@@ -244,11 +244,10 @@ static int find_why(struct operation *o, const struct trace_call *c, const struc
 	if (o->whys.len >= WHYS_MAX)
 		return 0;
 	copy = strdup(buf_str(&text));
-	if (!copy || vec_grow(&o->whys) < 0) {
+	if (!copy || vec_push(&o->whys, copy) < 0) {
 		free(copy);
 		return -ENOMEM;
 	}
-	o->whys.items[o->whys.len++] = copy;
 	*ret = (uint32_t)o->whys.len;
 	return 0;
 }
@@ -355,9 +354,7 @@ static int by_ns(const void *a, const void *b)
 {
 	const struct one_call *x = *(const struct one_call *const *)a, *y = *(const struct one_call *const *)b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return COMPARE(x->ns, y->ns) ?: COMPARE(x->id, y->id);
 }
 
 static double mean_of(const struct one_call *const *calls, size_t n)
@@ -419,9 +416,7 @@ static void add_means(const struct one_call *const *calls, size_t n, double sign
 
 static int by_value(const void *a, const void *b)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
+	return COMPARE(*(const double *)a, *(const double *)b);
 }
 
 /* Bounds of each difference: the 2.5th and the 97.5th percentile of ROUNDS samples. */
@@ -453,11 +448,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 
-	if (x->named != y->named)
-		return x->named ? -1 : 1;
-	if (x->ns > y->ns || x->ns < y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->cause < y->cause ? -1 : x->cause > y->cause;
+	return COMPARE(y->named, x->named) ?: COMPARE(y->ns, x->ns) ?: COMPARE(x->cause, y->cause);
 }
 
 static int compare(const struct operation *o, bool failed_only, struct verdict *v)
@@ -758,9 +749,7 @@ static int by_calls(const void *a, const void *b)
 {
 	const struct operation *x = *(const struct operation *const *)a, *y = *(const struct operation *const *)b;
 
-	if (x->calls.len != y->calls.len)
-		return x->calls.len > y->calls.len ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return COMPARE(y->calls.len, x->calls.len) ?: strcmp(x->name, y->name);
 }
 
 int trace_explain_print(const struct trace_explain *e, bool json, struct buf *out)

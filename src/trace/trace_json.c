@@ -4,7 +4,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "event/json.h"
@@ -162,6 +161,5 @@ int trace_json(const struct trace_call *c, int64_t clock_offset_ns, bool time_as
 		json_put_u64(&j, "shortest_wait", c->min_wait_ns);
 	json_put_bool(&j, "evicted", c->evicted);
 	json_close(&j, '}');
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }

@@ -4,8 +4,6 @@
  */
 #include "trace/trace_pairs.h"
 
-#include <string.h>
-
 #include "base/macros.h"
 
 #define EARLY_NS 100000000ull	/* a write that takes longer leaves both sides alone */

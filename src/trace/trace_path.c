@@ -8,7 +8,6 @@
 #include "trace/trace_path.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/macros.h"
@@ -519,11 +518,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct trace_item *p = a, *q = b;
 	const struct trace_fact *x = p->fact, *y = q->fact;
-	uint64_t x_ns = x->from_ns, y_ns = y->from_ns;
 
-	if (x_ns != y_ns)
-		return x_ns < y_ns ? -1 : 1;
-	return x->num < y->num ? -1 : x->num > y->num;
+	return COMPARE(x->from_ns, y->from_ns) ?: COMPARE(x->num, y->num);
 }
 
 /* An event that two parts name stays once. */
@@ -531,8 +527,7 @@ static void sort_items(struct trace_build *p)
 {
 	size_t n = 0;
 
-	if (p->items.len)
-		qsort(p->items.items, p->items.len, sizeof(*p->items.items), by_time);
+	vec_sort(&p->items, by_time);
 	for (size_t i = 0; i < p->items.len; i++)
 		if (!n || p->items.items[n - 1].fact != p->items.items[i].fact)
 			p->items.items[n++] = p->items.items[i];
@@ -542,13 +537,11 @@ static void sort_items(struct trace_build *p)
 static int add_during(struct trace_build *p, const struct trace_fact *f)
 {
 	if (f->kind == TRACE_FACT_WAIT || f->kind == TRACE_FACT_SYSCALL) {
-		if (vec_grow(&p->during) < 0)
+		if (vec_push(&p->during, f) < 0)
 			return -ENOMEM;
-		p->during.items[p->during.len++] = f;
 	} else if (f->kind == TRACE_FACT_CALL && f->of_call.side == TRACE_SIDE_SERVER) {
-		if (vec_grow(&p->served) < 0)
+		if (vec_push(&p->served, f) < 0)
 			return -ENOMEM;
-		p->served.items[p->served.len++] = f;
 	}
 	return 0;
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -320,9 +319,7 @@ static int by_share(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
-	return x->seg.from_ns < y->seg.from_ns ? -1 : x->seg.from_ns > y->seg.from_ns;
+	return COMPARE(y->ns, x->ns) ?: COMPARE(x->seg.from_ns, y->seg.from_ns);
 }
 
 static size_t sum_shares(const struct trace_call *c, struct share *shares)

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "trace/trace_fact.h"

@@ -11,7 +11,6 @@
 #include "ui/ui_source.h"
 
 struct loop;
-struct ui_answer;
 struct ui_job;
 struct ui_jobs;
 

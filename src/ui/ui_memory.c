@@ -161,10 +161,7 @@ static int take_loss(struct ui_memory *m, const struct event *ev)
 	}
 	if (m->losses.len >= LOSSES_MAX)
 		join_losses(m);
-	if (vec_grow(&m->losses) < 0)
-		return -ENOMEM;
-	m->losses.items[m->losses.len++] = l;
-	return 0;
+	return vec_push(&m->losses, l);
 }
 
 int ui_memory_take(struct ui_memory *m, const struct event *ev)

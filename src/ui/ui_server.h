@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "ui/ui_query.h"
 
-struct err;
 struct loop;
 struct ui_memory;
 struct ui_server;

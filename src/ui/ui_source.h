@@ -8,7 +8,6 @@
 
 #include "ui/ui_query.h"
 
-struct err;
 struct ui_answer;
 struct ui_memory;
 

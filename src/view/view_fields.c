@@ -193,27 +193,10 @@ bool view_fields_number(const struct view_field *f, const struct event *ev, uint
 	struct value v;
 
 	get(f, ev, &v);
-	switch (v.kind) {
-	case VAL_UINT:
-	case VAL_BOOL:
-	case VAL_FLAGS:
-		*ret = v.u;
-		return true;
-	case VAL_INT:
-		*ret = v.i > 0 ? (uint64_t)v.i : 0;
-		return true;
-	case VAL_STR:
-		*ret = v.has_number ? v.u : v.len;
-		return true;
-	case VAL_NONE:
-	case VAL_IP:
-	case VAL_MAC:
-	case VAL_BYTES:
-	case VAL_LIST:
-	case VAL__MAX:
-		break;
-	}
-	return false;
+	if (v.kind != VAL_STR || v.has_number)
+		return value_number(&v, ret);
+	*ret = v.len;
+	return true;
 }
 
 const uint64_t *view_fields_steps(const struct view_field *f, const struct event *ev, size_t *ret_n)

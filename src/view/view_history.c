@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"

@@ -168,10 +168,7 @@ static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return x->chunk != y->chunk ? (x->chunk < y->chunk ? -1 : 1)
-				    : (x->offset > y->offset) - (x->offset < y->offset);
+	return COMPARE(x->ns, y->ns) ?: COMPARE(x->chunk, y->chunk) ?: COMPARE(x->offset, y->offset);
 }
 
 static struct place *list_places(const struct view_kept *k)

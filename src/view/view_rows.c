@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "base/vec.h"
 #include "event/json.h"
 
@@ -61,7 +62,7 @@ static int compare(const void *x, const void *y, void *ctx)
 	if (o->key)
 		r = compare_cells(view_rows_cell(o->rows, a, o->at), view_rows_cell(o->rows, b, o->at));
 	else
-		r = a->values[o->at] > b->values[o->at] ? -1 : a->values[o->at] < b->values[o->at];
+		r = COMPARE(b->values[o->at], a->values[o->at]);
 	if (r)
 		return o->reverse ? -r : r;
 	return compare_texts(o->rows, a, b);

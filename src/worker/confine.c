@@ -32,6 +32,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/rights.h"
+#include "base/vec.h"
 #include "worker/command_signals.h"
 #include "worker/worker_opts.h"
 
@@ -57,13 +58,6 @@ static int above_std(int fd)
 	return fd > STDERR_FILENO ? fd : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 }
 
-static int compare_fds(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Closes all descriptors above 2 but @keep_fd and those of @o. */
 static int close_others(const struct worker_opts *o, int keep_fd)
 {
@@ -74,7 +68,7 @@ static int close_others(const struct worker_opts *o, int keep_fd)
 		return -E2BIG;
 	for (size_t i = 0; i < o->n_fds; i++)
 		keep[n++] = o->fds[i];
-	qsort(keep, n, sizeof(keep[0]), compare_fds);
+	qsort(keep, n, sizeof(keep[0]), vec_by_int);
 	for (size_t i = 0; i < n; i++) {
 		if (keep[i] < from)
 			continue;

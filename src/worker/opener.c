@@ -95,8 +95,7 @@ void opener_free(struct opener *o)
 {
 	if (!o)
 		return;
-	if (o->fd >= 0)
-		close(o->fd);
+	cleanup_close(&o->fd);
 	if (o->worker)
 		worker_finish(o->worker, FINISH_NS, NULL);
 	free(o);

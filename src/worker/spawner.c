@@ -21,7 +21,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/rights.h"
 #include "worker/command_signals.h"

@@ -48,12 +48,9 @@ pid_t worker_pid(const struct worker *w)
 
 static void worker_free(struct worker *w)
 {
-	if (w->fd >= 0)
-		close(w->fd);
-	if (w->pid_fd >= 0)
-		close(w->pid_fd);
-	if (w->report_fd >= 0)
-		close(w->report_fd);
+	cleanup_close(&w->fd);
+	cleanup_close(&w->pid_fd);
+	cleanup_close(&w->report_fd);
 	free(w);
 }
 DEFINE_CLEANUP(struct worker *, worker_free)
@@ -131,10 +128,8 @@ static int fork_worker(struct worker *w, const struct worker_opts *o, worker_fn 
 			.report_fd = report[1], .parent = getpid() });
 		r = MIN(w->pid, 0);
 	}
-	if (report[1] >= 0)
-		close(report[1]);
-	if (answer[1] >= 0)
-		close(answer[1]);
+	cleanup_close(&report[1]);
+	cleanup_close(&answer[1]);
 	w->fd = answer[0];
 	w->report_fd = report[0];
 	return r;

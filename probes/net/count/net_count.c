@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "loop/loop.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -144,11 +145,8 @@ static int by_weight(const void *a, const void *b)
 {
 	const struct count_row *x = a, *y = b;
 
-	if (x->id.key.kind != y->id.key.kind)
-		return x->id.key.kind < y->id.key.kind ? -1 : 1;
-	if (x->since.packets != y->since.packets)
-		return x->since.packets > y->since.packets ? -1 : 1;
-	return memcmp(&x->id, &y->id, sizeof(x->id));
+	return COMPARE(x->id.key.kind, y->id.key.kind) ?: COMPARE(y->since.packets, x->since.packets) ?:
+	       memcmp(&x->id, &y->id, sizeof(x->id));
 }
 
 static void emit_names(struct net_counts *c, const struct net_count_key *k)
@@ -201,8 +199,7 @@ static void emit(void *part)
 	     c->map_fd >= 0 ? read_foreign(c) : read_own(c)) < 0)
 		return; /* no memory: the next report contains it */
 	c->reported_ns = now_ns;
-	if (c->rows.len)
-		qsort(c->rows.items, c->rows.len, sizeof(*c->rows.items), by_weight);
+	vec_sort(&c->rows, by_weight);
 	ledger_add(c);
 	for (size_t i = 0; i < c->rows.len; i++)
 		emit_row(c, &c->rows.items[i], (uint32_t)i, interval_ns);
@@ -210,9 +207,8 @@ static void emit(void *part)
 
 /* ---- life ---- */
 
-static int on_interval(void *ctx, uint64_t now_ns)
+static int on_interval(void *ctx, _unused_ uint64_t now_ns)
 {
-	(void)now_ns;
 	emit(ctx);
 	return 0;
 }
@@ -273,8 +269,7 @@ static void close_counts(void *part)
 	if (!c)
 		return;
 	loop_remove(c->timer);
-	if (c->map_fd >= 0)
-		close(c->map_fd);
+	cleanup_close(&c->map_fd);
 	net_rules_close(c->rules);
 	map_fini(&c->reported);
 	vec_fini(&c->rows);

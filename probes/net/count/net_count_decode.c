@@ -90,12 +90,6 @@ static const char *reason_name(const struct event *ev)
 			       b->reason);
 }
 
-static int get_str(const char *s, size_t len, struct value *ret)
-{
-	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = len };
-	return 0;
-}
-
 static int get_reason(const struct event *ev, struct value *ret)
 {
 	const struct net_count_event *b = ev->body;
@@ -104,11 +98,10 @@ static int get_reason(const struct event *ev, struct value *ret)
 	if (b->kind == NET_COUNT_PASS)
 		return -ENOENT;
 	if (name)
-		return get_str(name, strlen(name), ret);
-	*ret = (struct value){ .kind = VAL_UINT, .u = b->reason & ~SONDE_FOREIGN_REASON };
+		return value_set_text(ret, name);
 	if (b->kind < NET_COUNT_FORWARD || b->kind == NET_COUNT_REFUSED)
-		ret->u = b->reason;
-	return 0;
+		return value_set_uint(ret, b->reason);
+	return value_set_uint(ret, b->reason & ~SONDE_FOREIGN_REASON);
 }
 
 static int get_func(const struct event *ev, struct value *ret)
@@ -119,7 +112,7 @@ static int get_func(const struct event *ev, struct value *ret)
 	if (!b->location || b->kind == NET_COUNT_POLICY)
 		return -ENOENT;
 	if (name)
-		return get_str(name, strcspn(name, "+"), ret);
+		return value_set_chars(ret, name, strcspn(name, "+"));
 	*ret = (struct value){ .kind = VAL_UINT, .u = b->location, .hex = true };
 	return 0;
 }
@@ -137,13 +130,11 @@ static int count_get(const struct event *ev, const struct field *f, struct value
 		break;
 	case GET_FILE:
 		name = b->file ? event_names_get(ev->names, SONDE_NAME_SOURCE_FILE, b->file) : NULL;
-		if (b->file && !name) {
-			*ret = (struct value){ .kind = VAL_UINT, .u = b->file };
-			return 0;
-		}
+		if (b->file && !name)
+			return value_set_uint(ret, b->file);
 		break;
 	}
-	return name ? get_str(name, strlen(name), ret) : -ENOENT;
+	return value_set_text(ret, name);
 }
 
 #define ROW(member, name_, kind_, doc_, ...) \

@@ -222,9 +222,8 @@ static const struct event_desc *const events[] = {
 	&net_agent_desc, &net_other_desc, NULL,
 };
 
-static int hide_all(struct sonde_rec *r)
+static int hide_all(_unused_ struct sonde_rec *r)
 {
-	(void)r;
 	return -EACCES;	/* packets and messages of unknown owners */
 }
 

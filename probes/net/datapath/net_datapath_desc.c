@@ -175,19 +175,6 @@ static int get_text(const struct event *ev, bool agent_name, struct value *ret)
 	return ret->str || !len ? 0 : -ENOMEM;
 }
 
-static int get_str(const char *s, struct value *ret)
-{
-	*ret = (struct value){ .kind = VAL_STR, .str = s, .len = strlen(s) };
-	return 0;
-}
-
-static const char *action_of(const struct cilium_policy *p)
-{
-	if (p->bits & CILIUM_POLICY_AUDITED)
-		return "audit";
-	return p->verdict < 0 ? "deny" : p->verdict > 0 ? "redirect" : "allow";
-}
-
 static const char *dir_of(const struct cilium_notify *n)
 {
 	unsigned dir = n->type == CILIUM_POLICY ? CILIUM_POLICY_DIR(n->policy.bits) : n->subtype;
@@ -206,32 +193,16 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 	switch (f->off) {
 	case GET_IDENTITY: return net_text_get_uint(n.policy.remote_identity, ret);
 	case GET_COOKIE: return net_text_get_uint(n.policy.cookie, ret);
-	case GET_ACTION: return get_str(action_of(&n.policy), ret);
-	case GET_DIR: return get_str(dir_of(&n), ret);
-	case GET_MATCH: return get_str(cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)), ret);
-	case GET_AUTH: return get_str(cilium_names_auth(n.policy.auth_type), ret);
-	case GET_POINT: return get_str(cilium_names_sock_point(n.sock.point), ret);
+	case GET_ACTION: return value_set_text(ret, cilium_names_policy_action(&n.policy));
+	case GET_DIR: return value_set_text(ret, dir_of(&n));
+	case GET_MATCH: return value_set_text(ret, cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
+	case GET_AUTH: return value_set_text(ret, cilium_names_auth(n.policy.auth_type));
+	case GET_POINT: return value_set_text(ret, cilium_names_sock_point(n.sock.point));
 	default: return -ENOENT;
 	}
 }
 
 /* ---- lines ---- */
-
-static void put_packet(const struct event *ev, const struct line_opts *o, struct buf *out)
-{
-	const uint8_t *data;
-	const struct sec_packet *pkt = event_packet(ev, &data);
-	struct packet p;
-
-	if (!pkt)
-		return;
-	if (o->hex) {
-		packet_hexdump(data, pkt->cap_len, out);
-	} else if (o->verbose > 1) {
-		packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
-		packet_print(&p, out);
-	}
-}
 
 static void put_summary(const struct event *ev, struct buf *out)
 {
@@ -255,7 +226,7 @@ static int message_line(const struct event *ev, const struct line_opts *o, struc
 	put_text(ev, out);
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -266,7 +237,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 	const struct net_datapath_event_event *b = ev->body;
 	const char *rule = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_POLICY_RULE, b->rule);
 
-	buf_printf(out, "policy %s %s ", action_of(&n->policy),
+	buf_printf(out, "policy %s %s ", cilium_names_policy_action(&n->policy),
 		   CILIUM_POLICY_DIR(n->policy.bits) == 1 ? "in" : "out");
 	net_text_put_iface(ev, b->ifindex, out);
 	if (n->policy.cookie)
@@ -279,7 +250,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 	put_summary(ev, out);
 	net_text_put_owner(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -293,7 +264,7 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 		return -EBADMSG;
 	if (b->own)
 		return rule_line(ev, o, &n, out);
-	buf_printf(out, "policy %s", action_of(&n.policy));
+	buf_printf(out, "policy %s", cilium_names_policy_action(&n.policy));
 	if (b->verdict < 0) {
 		buf_add_str(out, " (");
 		cilium_names_put_drop(out, (uint8_t)-b->verdict, 0);
@@ -308,7 +279,7 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 		buf_printf(out, ", rule %u", n.policy.cookie);
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
@@ -320,17 +291,15 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 	buf_printf(out, "recorder rule %u %s", b->endpoint, net_datapath_event_notify(ev, &n) ? dir_of(&n) : "");
 	put_summary(ev, out);
 	buf_add_char(out, '\n');
-	put_packet(ev, o, out);
+	net_text_put_packet(ev, o, out);
 	return buf_error(out);
 }
 
 /* Prints the client's line unchanged. */
-static int client_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int client_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
-	(void)o;
 	put_client_text(ev, out);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 static void put_addr(const struct event *ev, struct buf *out)

@@ -89,8 +89,7 @@ static void close_map(void *part)
 		return;
 	perf_rings_close(m->rings);
 	net_iface_close(m->watch);
-	if (m->fd >= 0)
-		close(m->fd);
+	cleanup_close(&m->fd);
 	buf_fini(&m->rec);
 	free(m);
 }
@@ -120,26 +119,20 @@ static int open_map(struct net_parts *all, void **ret, struct err *err)
 
 /* ---- names of interfaces: another datapath's events have no namespace ---- */
 
-static void on_link(void *ctx, const struct net_link *l, bool up)
+static void on_link(void *ctx, const struct net_link *l, _unused_ bool up)
 {
 	struct net_map *m = ctx;
 
-	(void)up;
 	net_names_iface(m->names, 0, l->ifindex, l->name);
 }
 
 /* Its events may still be in flight. */
-static void on_gone(void *ctx, uint32_t ifindex)
+static void on_gone(_unused_ void *ctx, _unused_ uint32_t ifindex)
 {
-	(void)ctx;
-	(void)ifindex;
 }
 
-static void on_addr(void *ctx, const struct net_addr_key *a, bool there)
+static void on_addr(_unused_ void *ctx, _unused_ const struct net_addr_key *a, _unused_ bool there)
 {
-	(void)ctx;
-	(void)a;
-	(void)there;
 }
 
 static const struct net_watch_ops watch_ops = { .link = on_link, .gone = on_gone, .addr = on_addr };

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
+#include "base/macros.h"
 #include "base/str.h"
 
 #define LINK_MAX_BYTES 64	/* "anon_inode:[perf_event]" and "socket:[4294967295]" fit */
@@ -20,12 +22,6 @@ struct holder_scan {
 	bool mapped;
 	bool has_map, has_perf; /* of the current process */
 };
-
-static void closedir_cleanup(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 /* Classifies descriptor @name of the folder @fds. */
 static bool read_link(int fds, const char *name, char text[static LINK_MAX_BYTES])
@@ -55,7 +51,7 @@ static bool is_map(pid_t pid, const char *fd, uint32_t map_id)
 /* Walks the descriptors of @pid; @fn returns true to stop. */
 static void each_fd(pid_t pid, bool (*fn)(void *ctx, pid_t pid, const char *fd, const char *link), void *ctx)
 {
-	_cleanup_(closedir_cleanup) DIR *d = NULL;
+	_cleanup_(closedirp) DIR *d = NULL;
 	char path[32], link[LINK_MAX_BYTES];
 	struct dirent *e;
 
@@ -115,13 +111,11 @@ static bool listens(const char *table, unsigned long inode, char path[static 108
 	return false;
 }
 
-static bool find_socket(void *ctx, pid_t pid, const char *fd, const char *link)
+static bool find_socket(void *ctx, _unused_ pid_t pid, _unused_ const char *fd, const char *link)
 {
 	const struct socket_scan *s = ctx;
 	unsigned long inode;
 
-	(void)pid;
-	(void)fd;
 	return sscanf(link, "socket:[%lu]", &inode) == 1 && listens(s->table, inode, s->holder->socket);
 }
 
@@ -142,7 +136,7 @@ static void describe(pid_t pid, struct net_map_reader *ret)
 
 int net_map_reader_find(uint32_t map_id, bool mapped, struct net_map_reader *ret)
 {
-	_cleanup_(closedir_cleanup) DIR *d = opendir("/proc");
+	_cleanup_(closedirp) DIR *d = opendir("/proc");
 	struct dirent *e;
 	uint32_t pid;
 

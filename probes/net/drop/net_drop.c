@@ -260,13 +260,9 @@ static int open_drop(struct net_parts *all, void **ret, struct err *err)
 	d->skel->rodata->drop_turns_only = all->setup.sums;
 	r = net_setup_turns(&all->setup, d->skel->maps.net_flow_direction_tables);
 	if (r >= 0)
-		r = net_setup_apply(&all->setup, p, d->skel->obj, 0, err);
-	if (r >= 0)
-		r = probe_env_load(p->env, d->skel->obj, err);
+		r = net_setup_load(&all->setup, p, d->skel->obj, err);
 	if (r >= 0)
 		r = net_setup_ifaces(&all->setup, d->skel->obj, err);
-	if (r >= 0)
-		r = probe_env_watch(p->env, d->prog, p->instance);
 	if (r < 0)
 		return r;
 	net_spaces_share_flows(all, d->skel->maps.net_flow_direction_tables);

@@ -4,8 +4,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -16,28 +14,20 @@
 
 #include "net_xdp.skel.h"
 
-struct net_xdp {
-	struct net_xdp_bpf *skel;
-};
+DEFINE_CLEANUP(struct net_xdp_bpf *, net_xdp_bpf__destroy)
 
 /* Tracepoints that the kernel may lack (XDP compiled out, older names). */
 static const char *const tracepoints[] = { "btf_trace_xdp_exception", "btf_trace_xdp_redirect_err" };
 
 static void detach(void *part)
 {
-	net_xdp_bpf__detach(((struct net_xdp *)part)->skel);
+	net_xdp_bpf__detach(part);
 }
 
 static void close_xdp(void *part)
 {
-	struct net_xdp *x = part;
-
-	if (!x)
-		return;
-	net_xdp_bpf__destroy(x->skel);
-	free(x);
+	net_xdp_bpf__destroy(part);
 }
-DEFINE_CLEANUP(struct net_xdp *, close_xdp)
 
 static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
 {
@@ -55,33 +45,23 @@ static unsigned select_programs(struct probe_env *env, struct net_xdp_bpf *skel)
 
 static int open_xdp(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(close_xdpp) struct net_xdp *x = calloc(1, sizeof(*x));
-	struct probe *p = all->p;
-	struct bpf_program *prog;
+	_cleanup_(net_xdp_bpf__destroyp) struct net_xdp_bpf *skel = net_xdp_bpf__open();
 	int r;
 
-	if (!x)
-		return err_errno(err, -ENOMEM, "cannot load the XDP programs");
-	x->skel = net_xdp_bpf__open();
-	if (!x->skel)
+	if (!skel)
 		return err_errno(err, -errno, "cannot open the XDP programs");
-	if (!select_programs(p->env, x->skel))
+	if (!select_programs(all->p->env, skel))
 		return err_set(err, -EOPNOTSUPP, "the kernel has no tracepoints for XDP exceptions");
-	r = net_setup_apply(&all->setup, p, x->skel->obj, 0, err);
-	if (r >= 0)
-		r = probe_env_load(p->env, x->skel->obj, err);
-	bpf_object__for_each_program(prog, x->skel->obj)
-		if (r >= 0 && bpf_program__autoload(prog))
-			r = probe_env_watch(p->env, prog, p->instance);
+	r = net_setup_load(&all->setup, all->p, skel->obj, err);
 	if (r < 0)
 		return r;
-	*ret = TAKE_PTR(x);
+	*ret = TAKE_PTR(skel);
 	return 0;
 }
 
 static int attach(void *part, struct err *err)
 {
-	int r = net_xdp_bpf__attach(((struct net_xdp *)part)->skel);
+	int r = net_xdp_bpf__attach(part);
 
 	return r < 0 ? err_errno(err, r, "cannot attach to the tracepoints of XDP exceptions") : 0;
 }

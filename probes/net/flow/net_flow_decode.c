@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/cursor.h"
 #include "event/decode.h"

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

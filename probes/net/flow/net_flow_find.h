@@ -11,7 +11,6 @@
 
 #include "event/value.h"
 
-struct buf;
 struct err;
 struct opt_strv;
 

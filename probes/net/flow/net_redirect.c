@@ -5,7 +5,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "loop/coop.h"
@@ -17,27 +16,18 @@
 
 #include "net_redirect.skel.h"
 
-struct net_redirect {
-	struct net_redirect_bpf *skel;
-};
-
 DEFINE_CLEANUP(struct btf *, btf__free)
+DEFINE_CLEANUP(struct net_redirect_bpf *, net_redirect_bpf__destroy)
 
 static void detach(void *part)
 {
-	net_redirect_bpf__detach(((struct net_redirect *)part)->skel);
+	net_redirect_bpf__detach(part);
 }
 
 static void close_redirect(void *part)
 {
-	struct net_redirect *n = part;
-
-	if (!n)
-		return;
-	net_redirect_bpf__destroy(n->skel);
-	free(n);
+	net_redirect_bpf__destroy(part);
 }
-DEFINE_CLEANUP(struct net_redirect *, close_redirect)
 
 static bool has_function(const struct btf *btf, const char *name)
 {
@@ -58,45 +48,35 @@ static unsigned select_programs(const struct btf *btf, struct net_redirect_bpf *
 
 static int open_redirect(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(close_redirectp) struct net_redirect *n = calloc(1, sizeof(*n));
-	struct probe *p = all->p;
-	struct coop *coop = probe_env_coop(p->env);
-	struct bpf_program *prog;
+	_cleanup_(net_redirect_bpf__destroyp) struct net_redirect_bpf *skel = net_redirect_bpf__open();
+	struct coop *coop = probe_env_coop(all->p->env);
 	const struct btf *btf;
 	unsigned known;
 	bool left;
 	int r;
 
-	if (!n)
-		return err_errno(err, -ENOMEM, "cannot load the programs for redirections");
-	n->skel = net_redirect_bpf__open();
-	if (!n->skel)
+	if (!skel)
 		return err_errno(err, -errno, "cannot open the programs for redirections");
-	btf = probe_env_btf(p->env);
+	btf = probe_env_btf(all->p->env);
 	left = coop_leave(coop); /* the look-ups go through all types */
-	known = select_programs(btf, n->skel);
+	known = select_programs(btf, skel);
 	coop_return(coop, left);
 	if (!known)
 		return err_set(err, -EOPNOTSUPP, "the kernel has no function for redirections that can be traced");
-	r = net_setup_turns(&all->setup, n->skel->maps.net_flow_direction_tables);
+	r = net_setup_turns(&all->setup, skel->maps.net_flow_direction_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
-	r = net_setup_apply(&all->setup, p, n->skel->obj, 0, err);
-	if (r >= 0)
-		r = probe_env_load(p->env, n->skel->obj, err);
-	bpf_object__for_each_program(prog, n->skel->obj)
-		if (r >= 0 && bpf_program__autoload(prog))
-			r = probe_env_watch(p->env, prog, p->instance);
+	r = net_setup_load(&all->setup, all->p, skel->obj, err);
 	if (r < 0)
 		return r;
-	net_spaces_share_flows(all, n->skel->maps.net_flow_direction_tables);
-	*ret = TAKE_PTR(n);
+	net_spaces_share_flows(all, skel->maps.net_flow_direction_tables);
+	*ret = TAKE_PTR(skel);
 	return 0;
 }
 
 static int attach(void *part, struct err *err)
 {
-	int r = net_redirect_bpf__attach(((struct net_redirect *)part)->skel);
+	int r = net_redirect_bpf__attach(part);
 
 	return r < 0 ? err_errno(err, r, "cannot attach to the redirection functions") : 0;
 }

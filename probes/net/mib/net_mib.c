@@ -52,8 +52,7 @@ struct net_mib_reader {
 static void space_free(struct space *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (s->fds[i] >= 0)
-			close(s->fds[i]);
+		cleanup_close(&s->fds[i]);
 	free(s);
 }
 

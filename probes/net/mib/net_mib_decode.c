@@ -46,26 +46,20 @@ static const struct field fields[] = {
 	ROW(total, "mib.total", FIELD_UINT, "how much it rose since the start", .flags = FIELD_TOTAL),
 };
 
-static int get(const struct event *ev, const struct field *f, struct value *ret)
+static int get(const struct event *ev, _unused_ const struct field *f, struct value *ret)
 {
 	const struct net_mib_event *b = ev->body;
-	const char *what = net_mib_table_what(b->name, strlen(b->name));
 
-	(void)f;
-	if (!what)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_STR, .str = what, .len = strlen(what) };
-	return 0;
+	return value_set_text(ret, net_mib_table_what(b->name, strlen(b->name)));
 }
 
 /* "xx counted 3 UdpRcvbufErrors in network namespace web (17 since the start): datagrams: full receive buffer" */
-static int line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const char *space = event_names_get(ev->names, SONDE_NAME_NETNS, ev->keys.netns);
 	const struct net_mib_event *b = ev->body;
 	const char *what = net_mib_table_what(b->name, strlen(b->name));
 
-	(void)o;
 	buf_printf(out, "xx counted %" PRIu64 " ", b->count);
 	str_escape_buf(out, b->name, strlen(b->name));
 	buf_add_str(out, " in network namespace ");
@@ -77,8 +71,7 @@ static int line(const struct event *ev, const struct line_opts *o, struct buf *o
 		buf_printf(out, " (%" PRIu64 " since the start)", b->total);
 	if (what)
 		buf_printf(out, ": %s", what);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 const struct event_desc net_mib_desc = {

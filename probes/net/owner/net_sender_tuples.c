@@ -5,7 +5,6 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -16,20 +15,12 @@
 
 #include "net_sender_tuples.skel.h"
 
-struct net_sender_tuples {
-	struct net_sender_tuples_bpf *skel;
-};
+DEFINE_CLEANUP(struct net_sender_tuples_bpf *, net_sender_tuples_bpf__destroy)
 
 static void close_senders(void *part)
 {
-	struct net_sender_tuples *f = part;
-
-	if (!f)
-		return;
-	net_sender_tuples_bpf__destroy(f->skel);
-	free(f);
+	net_sender_tuples_bpf__destroy(part);
 }
-DEFINE_CLEANUP(struct net_sender_tuples *, close_senders)
 
 /* The namespace whose tc programs record its senders already, 0 = none. */
 static uint32_t recorded_netns(const struct net_parts *all)
@@ -39,34 +30,31 @@ static uint32_t recorded_netns(const struct net_parts *all)
 
 static int open_senders(struct net_parts *all, void **ret, struct err *err)
 {
-	_cleanup_(close_sendersp) struct net_sender_tuples *f = calloc(1, sizeof(*f));
+	_cleanup_(net_sender_tuples_bpf__destroyp) struct net_sender_tuples_bpf *skel = net_sender_tuples_bpf__open();
 	int r;
 
-	if (!f)
-		return err_errno(err, -ENOMEM, "cannot load the tuple feed");
-	f->skel = net_sender_tuples_bpf__open();
-	if (!f->skel)
+	if (!skel)
 		return err_errno(err, -errno, "cannot open the tuple feed");
-	f->skel->rodata->feed_turns = all->setup.flows && !all->part[NET_PART_REDIRECT];
-	r = net_setup_turns(&all->setup, f->skel->maps.net_flow_direction_tables);
+	skel->rodata->feed_turns = all->setup.flows && !all->part[NET_PART_REDIRECT];
+	r = net_setup_turns(&all->setup, skel->maps.net_flow_direction_tables);
 	if (r < 0)
 		return err_errno(err, r, "cannot size the table of flow tables");
-	r = net_setup_apply(&all->setup, all->p, f->skel->obj, recorded_netns(all), err);
+	r = net_setup_apply(&all->setup, all->p, skel->obj, recorded_netns(all), err);
 	if (r >= 0)
-		r = probe_env_load(all->p->env, f->skel->obj, err);
+		r = probe_env_load(all->p->env, skel->obj, err);
 	if (r < 0)
 		return r;
-	net_spaces_share_flows(all, f->skel->maps.net_flow_direction_tables);
-	*ret = TAKE_PTR(f);
+	net_spaces_share_flows(all, skel->maps.net_flow_direction_tables);
+	*ret = TAKE_PTR(skel);
 	return 0;
 }
 
 static int attach(void *part, struct err *err)
 {
-	struct net_sender_tuples *f = part;
+	struct net_sender_tuples_bpf *skel = part;
 
-	f->skel->links.feed_tuple = bpf_program__attach(f->skel->progs.feed_tuple);
-	if (!f->skel->links.feed_tuple)
+	skel->links.feed_tuple = bpf_program__attach(skel->progs.feed_tuple);
+	if (!skel->links.feed_tuple)
 		return err_errno(err, -errno, "cannot attach to the tracepoint net_dev_queue");
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/macros.h"
 
 /* Lower priorities run first; 1 is the common default of other tools. A priority in use is skipped. */
 #define PRIORITY_FIRST 2
@@ -175,9 +176,8 @@ static int each_filter(uint32_t ifindex, int dir, struct filter_dump *d)
 	return r < 0 ? -errno : 0;
 }
 
-static void count_filter(void *ctx, const struct seen_filter *f)
+static void count_filter(void *ctx, _unused_ const struct seen_filter *f)
 {
-	(void)f;
 	++*(unsigned *)ctx;
 }
 

@@ -51,8 +51,7 @@ _Noreturn static void run_child(uint32_t creator)
 			_exit(0);
 		if (n != sizeof(g))
 			break;
-		if (vec_grow(&list) >= 0)
-			list.items[list.len++] = g;
+		vec_push(&list, g);
 	}
 	sweep(&list, creator);
 	_exit(0);

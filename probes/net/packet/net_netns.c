@@ -190,12 +190,10 @@ int net_netns_open(struct net_parts *all, const char *text, struct net_netns **r
 }
 
 /* Attaching waits for the kernel: it runs beside the loop, which does not poll the socket meanwhile. */
-static int on_readable(void *ctx, int fd, uint32_t events)
+static int on_readable(void *ctx, _unused_ int fd, _unused_ uint32_t events)
 {
 	struct net_netns *s = ctx;
 
-	(void)fd;
-	(void)events;
 	loop_set_events(s->source, 0);
 	coop_submit(probe_env_coop(s->p->env), &s->job);
 	return 0;
@@ -277,7 +275,6 @@ void net_netns_close(struct net_netns *s)
 	net_netns_stop(s);
 	net_tc_close(s->tc);
 	map_fini(&s->links);
-	if (s->fd >= 0)
-		close(s->fd);
+	cleanup_close(&s->fd);
 	free(s);
 }

@@ -348,8 +348,7 @@ int net_tc_try(bool tcx, struct err *err)
 		return err_errno(err, prog, "cannot load a tc program");
 	if (tcx) {
 		r = link_tcx(NULL, prog, loopback, 0);
-		if (r >= 0)
-			close(r);
+		cleanup_close(&r);
 		return r < 0 ? err_errno(err, r, "cannot attach a tcx link") : 0;
 	}
 	r = net_clsact_add(loopback, 0, prog, &filter, &made);

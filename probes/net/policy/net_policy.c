@@ -95,8 +95,7 @@ static void generation_close(struct generation *g)
 	int *fds[] = { &g->sets, &g->trie, &g->hash, &g->ports, &g->rules };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		if (*fds[i] >= 0)
-			close(*fds[i]);
+		cleanup_close(fds[i]);
 		*fds[i] = -1;
 	}
 }
@@ -277,8 +276,7 @@ static void close_policy(void *part)
 		return;
 	policy_free(n->rules);
 	policy_table_free(n->table);
-	if (n->texts >= 0)
-		close(n->texts);
+	cleanup_close(&n->texts);
 	free(n);
 }
 DEFINE_CLEANUP(struct net_policy *, close_policy)
@@ -325,8 +323,7 @@ static int load(struct net_policy *n, uint32_t netns, struct net_policy_bpf *ske
 		r = probe_env_load(n->p->env, skel->obj, err);
 	else
 		err_errno(err, r, "cannot create the tables of the rules");
-	if (sets >= 0)
-		close(sets);
+	cleanup_close(&sets);
 	return r;
 }
 

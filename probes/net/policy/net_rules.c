@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -48,10 +47,8 @@ DEFINE_CLEANUP(struct net_rules *, net_rules_close)
 
 static void maps_close(struct rule_maps *m)
 {
-	if (m->texts >= 0)
-		close(m->texts);
-	if (m->counts >= 0)
-		close(m->counts);
+	cleanup_close(&m->texts);
+	cleanup_close(&m->counts);
 }
 
 /* ---- finding them ---- */

@@ -412,9 +412,8 @@ static int add_drops(struct dump_run *d, struct net_owners *o)
 		if (ts_ns < d->from_ns || ts_ns > d->to_ns)
 			continue;
 		query_owner(o, k->drops.items[i].rec);
-		if (vec_grow(&d->entries) < 0)
+		if (vec_push(&d->entries, (struct entry){ .ts_ns = ts_ns, .off = i, .is_drop = true }) < 0)
 			return -ENOMEM;
-		d->entries.items[d->entries.len++] = (struct entry){ .ts_ns = ts_ns, .off = i, .is_drop = true };
 		d->drops++;
 	}
 	return 0;
@@ -425,11 +424,7 @@ static int compare(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
-	if (x->ts_ns != y->ts_ns)
-		return x->ts_ns < y->ts_ns ? -1 : 1;
-	if (x->is_drop != y->is_drop)
-		return x->is_drop ? 1 : -1;
-	return (x->off > y->off) - (x->off < y->off);
+	return COMPARE(x->ts_ns, y->ts_ns) ?: COMPARE(x->is_drop, y->is_drop) ?: COMPARE(x->off, y->off);
 }
 
 /* ---- triggers ---- */
@@ -507,8 +502,7 @@ static int make(struct dump_run *d)
 
 	if (r < 0)
 		return r;
-	if (d->entries.len)
-		qsort(d->entries.items, d->entries.len, sizeof(*d->entries.items), compare);
+	vec_sort(&d->entries, compare);
 	for (size_t i = 0; i < k->marks.len; i++)
 		mark(d, &k->marks.items[i]);
 	k->n_dumps++;
@@ -550,11 +544,10 @@ static void dump_now(struct net_recorder *k, uint64_t to_ns)
 	k->reported_ns = to_ns;
 }
 
-static int on_due(void *ctx, uint64_t now_ns)
+static int on_due(void *ctx, _unused_ uint64_t now_ns)
 {
 	struct net_recorder *k = ctx;
 
-	(void)now_ns;
 	if (k->due_ns)
 		dump_now(k, k->due_ns);
 	return 0;

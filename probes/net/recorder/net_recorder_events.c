@@ -40,11 +40,10 @@ static const struct field dump_fields[] = {
 };
 
 /* "== dump 1 on drop.reason=NO_SOCKET: 812 packets, 3 drops, 5.000 s before and 1.000 s after it" */
-static int dump_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int dump_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct net_recorder_dump_event *b = ev->body;
 
-	(void)o;
 	buf_printf(out, "== dump %u by %s", b->number, xlat_name(&by_xlat, b->by) ?: "?");
 	if (b->on[0]) {
 		buf_add_char(out, ' ');
@@ -57,8 +56,7 @@ static int dump_line(const struct event *ev, const struct line_opts *o, struct b
 		buf_printf(out, "; the first %.3f s were overwritten", (double)b->missing_ns / 1e9);
 	if (b->torn)
 		buf_printf(out, "; %llu packets torn", (unsigned long long)b->torn);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 static uint64_t between(uint64_t from, uint64_t to)

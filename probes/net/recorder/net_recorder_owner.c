@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "packet/packet.h"
@@ -88,16 +89,14 @@ void net_recorder_owner_learn(struct net_owners *o, const struct net_rec *r)
 
 	if (r->dir != NET_DIR_OUT || !r->id.sock || !tuple_of(r, false, &s.t, &syn))
 		return;
-	if (vec_grow(&o->sent) >= 0) /* without memory the owner is missing */
-		o->sent.items[o->sent.len++] = s;
+	vec_push(&o->sent, s); /* without memory the owner is missing */
 }
 
 static int compare(const void *a, const void *b)
 {
 	const struct sent *x = a, *y = b;
-	int r = memcmp(&x->t, &y->t, sizeof(x->t));
 
-	return r ? r : x->ts_ns < y->ts_ns ? -1 : x->ts_ns > y->ts_ns;
+	return memcmp(&x->t, &y->t, sizeof(x->t)) ?: COMPARE(x->ts_ns, y->ts_ns);
 }
 
 /*

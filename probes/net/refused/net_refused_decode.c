@@ -141,8 +141,7 @@ static int refused_line(const struct event *ev, const struct line_opts *o, struc
 	net_text_put_owner(ev, out);
 	if (o->verbose && ev->keys.cookie)
 		buf_printf(out, " cookie %" PRIu64, ev->keys.cookie);
-	buf_add_char(out, '\n');
-	return buf_error(out);
+	return buf_add_char(out, '\n');
 }
 
 /* Silent unless connections are missing: the last lines of a run have the sums. */

@@ -3,7 +3,6 @@
  * Arguments of a call: selects the form and the printer of each.
  */
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 

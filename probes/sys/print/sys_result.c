@@ -2,7 +2,6 @@
 /*
  * Results of calls, followed by values that the kernel stored over the arguments.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

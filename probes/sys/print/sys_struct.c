@@ -3,9 +3,7 @@
  * Structures in strace's format, driven by tables/structs.in.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -327,7 +325,7 @@ static void add_bytes(const struct sys_member *m, unsigned size, const uint8_t *
 		add_termios(p, m->kind == SYS_MEMBER_TERMIOS ? 4 : 2, out);
 		break;
 	case SYS_MEMBER_MAC:
-		buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
+		buf_add_mac(out, p);
 		break;
 	case SYS_MEMBER_ADDR:
 		sys_text_sockaddr(p, size, out);

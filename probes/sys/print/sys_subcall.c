@@ -3,7 +3,6 @@
  * socketcall() and ipc() of 32-bit x86 programs: multiplexers whose first argument selects the call. socketcall() has
  * the arguments in memory, ipc() in registers in another order. Both print as the selected call.
  */
-#include <string.h>
 
 #include "base/cursor.h"
 #include "base/macros.h"

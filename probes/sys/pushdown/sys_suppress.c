@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "probe/env.h"
 #include "probe/probe.h"
@@ -74,7 +75,7 @@ static bool has_name(const struct sys_conf *c, const char *path)
 
 static uint64_t count_tasks(const struct sys_conf *c, const char *dir_path)
 {
-	DIR *dir = opendir(dir_path);
+	_cleanup_(closedirp) DIR *dir = opendir(dir_path);
 	struct dirent *e;
 	uint64_t n = 0;
 	char path[512];
@@ -85,17 +86,15 @@ static uint64_t count_tasks(const struct sys_conf *c, const char *dir_path)
 		snprintf(path, sizeof(path), "%.400s/%.32s/comm", dir_path, e->d_name);
 		n += has_name(c, path);
 	}
-	if (dir)
-		closedir(dir);
 	return n;
 }
 
 uint64_t sys_suppress_threads(const struct sys_conf *c, const struct probe *p)
 {
+	_cleanup_(closedirp) DIR *dir = NULL;
 	char root[256], path[512];
 	struct dirent *e;
 	uint64_t n = 0;
-	DIR *dir;
 
 	snprintf(root, sizeof(root), "%.240s/proc", probe_env_host_root(p->env));
 	dir = c->suppress.len ? opendir(root) : NULL;
@@ -105,7 +104,5 @@ uint64_t sys_suppress_threads(const struct sys_conf *c, const struct probe *p)
 		snprintf(path, sizeof(path), "%s/%.32s/task", root, e->d_name);
 		n += count_tasks(c, path);
 	}
-	if (dir)
-		closedir(dir);
 	return n;
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -38,8 +37,7 @@ void sys_container_free(struct containers *c)
 {
 	if (!c)
 		return;
-	if (c->root_fd >= 0)
-		close(c->root_fd);
+	cleanup_close(&c->root_fd);
 	vec_fini(&c->ids);
 	free(c);
 }
@@ -53,8 +51,8 @@ void sys_container_note(struct containers *c, const char *cgroups, size_t len)
 	for (size_t i = c->ids.len; i > 0; i--)
 		if (!strcmp(c->ids.items[i - 1].text, id.text))
 			return;
-	if (c->ids.len < IDS_MAX && vec_grow(&c->ids) >= 0)
-		c->ids.items[c->ids.len++] = id;
+	if (c->ids.len < IDS_MAX)
+		vec_push(&c->ids, id);
 }
 
 /* ---- the event ---- */

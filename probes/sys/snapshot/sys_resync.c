@@ -186,9 +186,8 @@ static void look_for_gap(struct resync *h, const struct sonde_rec *r)
 	struct seq *s;
 
 	while (h->seqs.len <= row) {
-		if (vec_grow(&h->seqs) < 0)
+		if (vec_push(&h->seqs, (struct seq){ 0 }) < 0)
 			return;
-		h->seqs.items[h->seqs.len++] = (struct seq){ 0 };
 	}
 	s = &h->seqs.items[row];
 	h->gaps += s->there && r->seq != s->seq + 1;

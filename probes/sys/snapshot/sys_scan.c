@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "probes/sys/snapshot/sys_procfs.h"
@@ -301,19 +302,9 @@ static uint32_t next_number(DIR *dir)
 	return 0;
 }
 
-static DIR *open_dir(int dir_fd, const char *name)
-{
-	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-
-	if (!d && fd >= 0)
-		close(fd);
-	return d;
-}
-
 static int scan_threads(struct scan *s, int pid_fd, uint32_t pid)
 {
-	DIR *dir = open_dir(pid_fd, "task");
+	_cleanup_(closedirp) DIR *dir = io_opendir(pid_fd, "task");
 	int r = scan_thread(s, pid_fd, pid, pid);
 	uint32_t tid;
 
@@ -322,8 +313,6 @@ static int scan_threads(struct scan *s, int pid_fd, uint32_t pid)
 			r = scan_thread(s, pid_fd, pid, tid);
 			r = r == -ESRCH ? 0 : r;
 		}
-	if (dir)
-		closedir(dir);
 	return r;
 }
 
@@ -364,7 +353,7 @@ int sys_scan_ancestors(struct scan *s, uint32_t pid)
 
 int sys_scan_all(struct scan *s)
 {
-	DIR *dir = open_dir(s->proc_fd, ".");
+	_cleanup_(closedirp) DIR *dir = io_opendir(s->proc_fd, ".");
 	uint32_t pid;
 	int r = 0;
 
@@ -374,7 +363,6 @@ int sys_scan_all(struct scan *s)
 		r = sys_scan_process(s, pid, 0, true);
 		r = r == -ESRCH ? 0 : r;
 	}
-	closedir(dir);
 	return r;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "probes/sys/sys_params.h"
@@ -78,14 +79,12 @@ static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 }
 
 /* "ffff8881: 00000002 00000000 00010000 0001 01 12345 /path" */
-static void take_unix(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+static void take_unix(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
 	struct scan_socket sock = { .type = FD_UNIX }, *slot;
 	unsigned long long address, inode;
 	int at = 0;
 
-	(void)l4;
-	(void)family;
 	if (sscanf(line, "%llx: %*x %*x %*x %*x %*x %llu%n", &address, &inode, &at) != 2 || !at)
 		return;
 	sock.address = address;
@@ -100,13 +99,11 @@ static void take_unix(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 }
 
 /* "address protocol pid groups rmem wmem dump locks drops inode" */
-static void take_netlink(struct scan *s, const char *line, uint8_t l4, uint8_t family)
+static void take_netlink(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
 	unsigned long long inode;
 	struct scan_socket *slot;
 
-	(void)l4;
-	(void)family;
 	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &inode) != 1)
 		return;
 	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
@@ -278,19 +275,14 @@ static int send_file(struct scan *s, int pid_fd, int dir_fd, uint32_t pid, uint3
 
 int sys_scan_files_of(struct scan *s, int pid_fd, uint32_t pid)
 {
-	int fd = openat(pid_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	/* none: a kernel thread, or the process has exited */
+	_cleanup_(closedirp) DIR *dir = io_opendir(pid_fd, "fd");
 	struct dirent *e;
 	uint32_t num;
 	int r = 0;
 
-	if (!dir) {
-		cleanup_close(&fd);
-		return 0;	/* a kernel thread, or the process has exited */
-	}
-	while (r >= 0 && (e = readdir(dir)))
+	while (dir && r >= 0 && (e = readdir(dir)))
 		if (isdigit((unsigned char)e->d_name[0]) && str_to_u32(e->d_name, 10, &num) == 0)
-			r = send_file(s, pid_fd, fd, pid, num);
-	closedir(dir);
+			r = send_file(s, pid_fd, dirfd(dir), pid, num);
 	return r;
 }

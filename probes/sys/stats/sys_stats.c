@@ -112,9 +112,7 @@ static int by_whose(const void *a, const void *b)
 {
 	const struct sys_stats_rec *x = a, *y = b;
 
-	if (x->by_pid != y->by_pid)
-		return x->by_pid < y->by_pid ? -1 : 1;
-	return memcmp(x->by_name, y->by_name, sizeof(x->by_name));
+	return COMPARE(x->by_pid, y->by_pid) ?: memcmp(x->by_name, y->by_name, sizeof(x->by_name));
 }
 
 /* Most time first: by the total of the process, then of the call. */
@@ -122,13 +120,8 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sys_stats_rec *x = a, *y = b;
 
-	if (x->all_ns != y->all_ns)
-		return x->all_ns < y->all_ns ? 1 : -1;
-	if (by_whose(x, y))
-		return by_whose(x, y);
-	if (x->total_ns != y->total_ns)
-		return x->total_ns < y->total_ns ? 1 : -1;
-	return (y->calls > x->calls) - (y->calls < x->calls);
+	return COMPARE(y->all_ns, x->all_ns) ?: by_whose(x, y) ?: COMPARE(y->total_ns, x->total_ns) ?:
+	       COMPARE(y->calls, x->calls);
 }
 
 /* Sets rank and total of the rows, which are grouped by process. */
@@ -196,13 +189,6 @@ struct sys_stats_reports {
 	bool overflowed;		/* calls of further keys are in the rows of all */
 };
 
-static uint64_t step_end(unsigned step)
-{
-	unsigned octave = (step >> 2) + 1;
-
-	return step < 4 ? step : ((4ull + (step & 3) + 1) << (octave - 2)) - 1;
-}
-
 /* The longest call since @was: exact if it is the longest of all, else the end of its step. */
 static uint64_t max_since(const struct sys_stats_cell *was, const struct sys_stats_cell *now,
 			  const struct sys_stats_rec *r)
@@ -211,7 +197,7 @@ static uint64_t max_since(const struct sys_stats_cell *was, const struct sys_sta
 		return now->max_ns;
 	for (unsigned i = SYS_STEPS; i > 0; i--)
 		if (r->steps[i - 1])
-			return MIN(step_end(i - 1), now->max_ns);
+			return MIN(sys_stats_step_end(i - 1), now->max_ns);
 	return 0;
 }
 
@@ -263,8 +249,8 @@ static int read_keys(struct sys_stats_reports *s, int fd, size_t *ret_n)
 			continue;
 		++*ret_n;
 		r = add_since(s, &key, &cell);
-		if (r == 0 && vec_grow(&s->idle) >= 0)
-			s->idle.items[s->idle.len++] = key;
+		if (r == 0)
+			vec_push(&s->idle, key);
 	}
 	return r;
 }

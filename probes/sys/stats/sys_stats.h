@@ -12,6 +12,14 @@ struct bpf_object;
 struct probe;
 struct sys_stats_reports;
 
+/* Upper bound of a histogram bucket, ns: buckets below 4 are exact, then four per octave. */
+static inline uint64_t sys_stats_step_end(unsigned step)
+{
+	unsigned octave = (step >> 2) + 1;
+
+	return step < 4 ? step : ((4ull + (step & 3) + 1) << (octave - 2)) - 1;
+}
+
 /*
  * Injects a record for each call that was made, in descending order of time. @sampled: times are of a sample
  * (sys_stats.bpf.c), from which this function estimates the total. @by (SYS_BY_*): groups the calls by process or

@@ -10,15 +10,8 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/event.h"
+#include "probes/sys/stats/sys_stats.h"
 #include "probes/sys/sys_event.h"
-
-/* Upper bound of a histogram bucket, ns: buckets below 4 are exact, then four per octave. */
-static uint64_t step_end(unsigned step)
-{
-	unsigned log = (step >> 2) + 1;
-
-	return step < 4 ? step : ((4ull + (step & 3) + 1) << (log - 2)) - 1;
-}
 
 /* Latency that @pct percent of the calls did not exceed. */
 static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
@@ -31,7 +24,7 @@ static uint64_t percentile(const struct sys_stats_body *b, unsigned pct)
 	for (unsigned i = 0; i < SYS_STEPS; i++) {
 		n += b->steps[i];
 		if (n && n >= want)
-			return MIN(step_end(i), b->max_ns);
+			return MIN(sys_stats_step_end(i), b->max_ns);
 	}
 	return 0;
 }
@@ -41,10 +34,7 @@ enum { GET_NAME, GET_AVG, GET_P50, GET_P99, GET_WHOSE, GET_STEPS, GET_READ, GET_
 static int get_bytes(const struct sys_stats_body *b, const struct sys_call *call, enum sys_class class,
 		     struct value *ret)
 {
-	if (!call || call->class != class || call->ret != SYS_ARG_SIZE)
-		return -ENOENT;
-	*ret = (struct value){ .kind = VAL_UINT, .u = b->bytes };
-	return 0;
+	return call && call->class == class && call->ret == SYS_ARG_SIZE ? value_set_uint(ret, b->bytes) : -ENOENT;
 }
 
 static int sum_get(const struct event *ev, const struct field *f, struct value *ret)
@@ -52,17 +42,10 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	const struct sys_stats_body *b = ev->body;
 	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
 
-	*ret = (struct value){ .kind = VAL_UINT, .ns = true };
 	switch (f->off) {
-	case GET_AVG:
-		ret->u = b->calls ? b->total_ns / b->calls : 0;
-		return 0;
-	case GET_P50:
-		ret->u = percentile(b, 50);
-		return 0;
-	case GET_P99:
-		ret->u = percentile(b, 99);
-		return 0;
+	case GET_AVG: return value_set_ns(ret, b->calls ? b->total_ns / b->calls : 0);
+	case GET_P50: return value_set_ns(ret, percentile(b, 50));
+	case GET_P99: return value_set_ns(ret, percentile(b, 99));
 	case GET_STEPS:
 		*ret = (struct value){ .kind = VAL_BYTES, .str = (const char *)b->steps, .len = sizeof(b->steps) };
 		return 0;
@@ -71,14 +54,8 @@ static int sum_get(const struct event *ev, const struct field *f, struct value *
 	case GET_WHOSE:
 		if (!b->by || !*b->by_name)
 			return -ENOENT;
-		*ret = (struct value){ .kind = VAL_STR, .str = b->by_name,
-				       .len = strnlen(b->by_name, sizeof(b->by_name)) };
-		return 0;
-	default:
-		if (!call)
-			return -ENOENT;
-		*ret = (struct value){ .kind = VAL_STR, .str = call->name, .len = strlen(call->name) };
-		return 0;
+		return value_set_chars(ret, b->by_name, strnlen(b->by_name, sizeof(b->by_name)));
+	default: return value_set_text(ret, call ? call->name : NULL);
 	}
 }
 
@@ -109,14 +86,13 @@ static void add_head(const struct sys_stats_body *b, struct buf *out)
 		   "p99 us", "max us", "calls", "errors", "call");
 }
 
-static int sum_line(const struct event *ev, const struct line_opts *o, struct buf *out)
+static int sum_line(const struct event *ev, _unused_ const struct line_opts *o, struct buf *out)
 {
 	const struct sys_stats_body *b = ev->body;
 	double share = b->all_ns ? 100.0 * (double)b->total_ns / (double)b->all_ns : 0;
 	double avg = b->calls ? (double)b->total_ns / (double)b->calls / 1e3 : 0;
 	char name[24];
 
-	(void)o;
 	if (b->rank == 0 && b->by)
 		add_whose(b, out);
 	if (b->rank == 0)

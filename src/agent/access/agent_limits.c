@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "agent/access/agent_use.h"
 #include "agent/agent_state.h"

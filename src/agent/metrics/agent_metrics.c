@@ -16,6 +16,7 @@
 
 #include "agent/agent_state.h"
 #include "agent/record/agent_record.h"
+#include "base/io.h"
 #include "pipeline/cilium_listener.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -49,8 +50,6 @@ struct family {
 
 static const char *const kind_names[] = { [COUNTER] = "counter", [GAUGE] = "gauge" };
 _Static_assert(ARRAY_SIZE(kind_names) == KIND__MAX, "each kind has a name");
-
-DEFINE_CLEANUP(DIR *, closedir)
 
 static void put_labels(struct page *p, const char *labels)
 {
@@ -130,21 +129,18 @@ static void put_users_of(const struct agent *a, uint16_t i, const char *labels, 
 	put_count(p, labels, i ? a->insts.of[i]->refs : a->n_conns);
 }
 
-static void put_programs_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+static void put_programs_of(_unused_ const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
-	(void)a;
 	put_count(p, labels, p->costs[i].programs);
 }
 
-static void put_runs_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+static void put_runs_of(_unused_ const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
-	(void)a;
 	put_count(p, labels, p->costs[i].runs);
 }
 
-static void put_time_of(const struct agent *a, uint16_t i, const char *labels, struct page *p)
+static void put_time_of(_unused_ const struct agent *a, uint16_t i, const char *labels, struct page *p)
 {
-	(void)a;
 	put_real(p, labels, (double)p->costs[i].ns / 1e9);
 }
 
@@ -153,12 +149,11 @@ struct misses_of {
 	const char *labels;
 };
 
-static void put_miss(void *ctx, const char *file, unsigned line, const char *reason, uint64_t count)
+static void put_miss(void *ctx, const char *file, unsigned line, _unused_ const char *reason, uint64_t count)
 {
 	const struct misses_of *m = ctx;
 	char site[64];
 
-	(void)reason;
 	snprintf(site, sizeof(site), "%s:%u", file, line);
 	put_word(m->page, m->labels, "site", site, count);
 }
@@ -285,30 +280,27 @@ uint64_t agent_metrics_memory_bytes(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void put_fds(const struct agent *a, struct page *p)
+static void put_fds(_unused_ const struct agent *a, struct page *p)
 {
 	_cleanup_(closedirp) DIR *d = opendir("/proc/self/fd");
 	uint64_t n = 0;
 
-	(void)a;
 	while (d && readdir(d))
 		n++;
 	put_count(p, "", n > 3 ? n - 3 : 0);	/* ".", ".." and this directory */
 }
 
-static void put_cpu(const struct agent *a, struct page *p)
+static void put_cpu(_unused_ const struct agent *a, struct page *p)
 {
 	struct rusage u = { 0 };
 
-	(void)a;
 	getrusage(RUSAGE_SELF, &u);
 	put_real(p, "", (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
 		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
 }
 
-static void put_build(const struct agent *a, struct page *p)
+static void put_build(_unused_ const struct agent *a, struct page *p)
 {
-	(void)a;
 	put_count(p, "version=\"" SONDE_VERSION "\"", 1);
 }
 
@@ -317,9 +309,8 @@ static void put_start(const struct agent *a, struct page *p)
 	put_real(p, "", (double)((int64_t)a->start_ns + clock_boot_offset_ns()) / 1e9);
 }
 
-static void put_memory(const struct agent *a, struct page *p)
+static void put_memory(_unused_ const struct agent *a, struct page *p)
 {
-	(void)a;
 	put_count(p, "", agent_metrics_memory_bytes());
 }
 

@@ -8,7 +8,6 @@
 #include "http_client/http_client.h"
 
 struct agent_push;
-struct err;
 struct metrics;
 struct otlp_host;
 

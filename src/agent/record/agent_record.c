@@ -24,7 +24,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/macros.h"
-#include "base/rights.h"
 #include "base/str.h"
 #include "event/decode.h"
 #include "event/event.h"

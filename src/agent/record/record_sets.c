@@ -81,9 +81,8 @@ static int split(const char *options, size_t len, struct opt_strv *argv, char **
 		return -ENOMEM;
 	*ret_words = b.data;
 	for (char *at = b.data; n; n--, at += strlen(at) + 1) {
-		if (vec_grow(argv) < 0)
+		if (vec_push(argv, at) < 0)
 			return -ENOMEM;
-		argv->items[argv->len++] = at;
 	}
 	return 0;
 }

@@ -11,8 +11,6 @@
 #include "base/opt.h"
 #include "base/vec.h"
 
-struct buf;
-struct err;
 struct probe_ops;
 
 struct record_member {

@@ -128,19 +128,14 @@ static int bad_value(const struct parser *p, const struct opt *o, int code, cons
 	return err_set(p->err, -EINVAL, "%s \"%s\": expected %s", shown(o, name), arg, want);
 }
 
+int opt_ignore(_unused_ void *conf, _unused_ const char *arg, _unused_ struct err *err)
+{
+	return 0;
+}
+
 static int number_base(const char *s)
 {
 	return s[0] == '0' && (s[1] == 'x' || s[1] == 'X') ? 16 : 10;
-}
-
-static int add_str(struct opt_strv *v, const char *s)
-{
-	int r = vec_grow(v);
-
-	if (r < 0)
-		return r;
-	v->items[v->len++] = s;
-	return 0;
 }
 
 /* "1,2,3": all or none of it is added. */
@@ -219,7 +214,7 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 		*(const char **)at = arg ? arg : "";
 		return 0;
 	case OPT_STRV:
-		r = add_str(at, arg);
+		r = vec_push((struct opt_strv *)at, arg);
 		break;
 	case OPT_U32V:
 		r = add_u32_list(at, arg);
@@ -328,7 +323,7 @@ static int parse_one(struct parser *p, const char *arg, struct opt_strv *words)
 		return parse_long(p, arg);
 	if (arg[0] == '-' && arg[1])
 		return parse_cluster(p, arg);
-	r = add_str(words, arg);
+	r = vec_push(words, arg);
 	return r < 0 ? err_set(p->err, r, "no memory for the options") : 0;
 }
 
@@ -347,7 +342,7 @@ int opt_parse(const struct opt_set *sets, size_t n_sets, int argc, char **argv, 
 		r = parse_one(&p, arg, ret_words);
 	}
 	while (r == 0 && p.next < argc) {
-		r = add_str(rest, argv[p.next++]);
+		r = vec_push(rest, argv[p.next++]);
 		if (r < 0)
 			err_set(err, r, "no memory for the options");
 	}

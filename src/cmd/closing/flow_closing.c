@@ -4,8 +4,6 @@
  */
 #include "cmd/closing/flow_closing.h"
 
-#include <string.h>
-
 #include "base/buf.h"
 #include "cmd/closing/closing.h"
 #include "event/event.h"

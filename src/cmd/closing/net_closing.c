@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/buf.h"
@@ -63,9 +62,8 @@ static int closing_event(struct sink *s, const struct event *ev)
 	return 0;
 }
 
-static int closing_open(struct sink *s, struct err *err)
+static int closing_open(struct sink *s, _unused_ struct err *err)
 {
-	(void)err;
 	((struct net_closing *)s->opts->ctx)->begin_ns = clock_boot_ns();
 	return 0;
 }
@@ -168,14 +166,13 @@ void net_closing_say(const struct net_closing *c, int status)
 }
 
 /* "14:03:07  36 packets  12.1 kB  0 lost" */
-static void put_progress(void *ctx, uint64_t secs, struct buf *line)
+static void put_progress(void *ctx, _unused_ uint64_t secs, struct buf *line)
 {
 	const struct net_closing *c = ctx;
 	time_t now = time(NULL);
 	struct tm tm;
 	char text[16];
 
-	(void)secs;
 	strftime(text, sizeof(text), "%T", localtime_r(&now, &tm));
 	buf_printf(line, "%s  ", text);
 	closing_add_count(line, c->packets, "packet");
@@ -184,12 +181,11 @@ static void put_progress(void *ctx, uint64_t secs, struct buf *line)
 	put_lost(line, c, "  ");
 }
 
-int net_closing_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+int net_closing_started(void *ctx, struct loop *loop, _unused_ struct pipeline *p, struct err *err)
 {
 	struct net_closing *c = ctx;
 	int r = c->file ? closing_progress_new(loop, c->run, put_progress, c, &c->progress) : 0;
 
-	(void)p;
 	return r < 0 ? err_errno(err, r, "cannot show progress") : 0;
 }
 

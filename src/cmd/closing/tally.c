@@ -2,7 +2,6 @@
 #include "cmd/closing/tally.h"
 
 #include <net/if.h>
-#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -10,8 +10,6 @@
 
 #include "base/opt.h"
 
-struct err;
-
 /*
  * Applies the file @path to @sets. *ret_text (free()) holds the values from then on. Refuses a file that users other
  * than root and this user can write (-EPERM). -ENOENT if it does not exist; -EINVAL names the line.

@@ -3,13 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/macros.h"
 #include "cmd/daemon/keeper.h"
 #include "cmd/daemon/remote.h"
 #include "cmd/run/run.h"

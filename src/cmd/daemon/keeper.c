@@ -134,8 +134,7 @@ _Noreturn static void keep(const struct keeper_ops *ops, void *conf)
 		if (m.pid == 0)
 			serve(ops, conf, fds, self);
 		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-			if (fds[i] >= 0)
-				close(fds[i]);
+			cleanup_close(&fds[i]);
 		if (m.pid > 0 && report(&m))
 			m.status = wait_for(m.pid);
 		m.ended = true;

@@ -11,8 +11,6 @@
 
 #include "agent/agent_server.h"
 
-struct err;
-
 struct keeper_ops {
 	const char *title;	/* of the server, for messages: "the page" */
 	const char *comm;	/* its process's name */

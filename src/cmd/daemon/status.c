@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "base/buf.h"
@@ -97,14 +96,11 @@ static int control_run(void *conf, const struct cmd_words *w)
 {
 	const struct status_conf *c = conf;
 
-	if (!w->words.len) {
-		log_error("control needs a verb: status, counters, attach, detach, capture, record or dump");
-		return CMD_USAGE;
-	}
-	if (c->last_ns && strcmp(w->words.items[0], "dump") != 0) {
-		log_error("--last belongs to sonde control dump");
-		return CMD_USAGE;
-	}
+	if (!w->words.len)
+		return cmd_error(CMD_USAGE,
+				 "control needs a verb: status, counters, attach, detach, capture, record or dump");
+	if (c->last_ns && strcmp(w->words.items[0], "dump") != 0)
+		return cmd_error(CMD_USAGE, "--last belongs to sonde control dump");
 	return call(c->agent ? c->agent : AGENT_CONTROL_PATH, NULL, &w->words, c->last_ns);
 }
 

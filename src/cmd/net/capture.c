@@ -19,7 +19,6 @@
 #include "cmd/net/packet_filter.h"
 #include "cmd/run/run.h"
 #include "event/event.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_wire.h"
@@ -69,12 +68,10 @@ static void set_net(struct capture_conf *c)
 }
 
 /* Packets at the interfaces, unless the filter names other kinds of events. */
-static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+static void on_needs(void *ctx, _unused_ uint32_t by_outputs, _unused_ bool by_words, const struct filter *filter)
 {
 	struct capture_conf *c = ctx;
 
-	(void)by_outputs;
-	(void)by_words;
 	packet_filter_kinds(filter, &c->net);
 	if (!c->net.kinds)
 		c->net.kinds = 1u << NET_KIND_TRACE;

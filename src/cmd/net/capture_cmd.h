@@ -14,7 +14,6 @@
 
 struct cmd_words;
 struct packet_filter;
-struct recorder;
 struct sink_ops;
 
 struct capture_conf {

@@ -15,7 +15,6 @@
 #include "cmd/run/run.h"
 #include "cmd/closing/tally.h"
 #include "event/event.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/count/net_count_wire.h"
@@ -58,11 +57,8 @@ static bool match_counters(void *ctx, const struct event *ev)
 }
 
 /* Another datapath's map is read once. */
-static int read_once(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int read_once(_unused_ void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
-	(void)ctx;
-	(void)loop;
-	(void)err;
 	pipeline_stop(p);
 	return 0;
 }
@@ -129,10 +125,8 @@ static int counters_run(void *conf, const struct cmd_words *w)
 	if (status)
 		return status;
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0 ||
-	    packet_filter_open(&c->net, &w->words, !c->run.read, &words, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_USAGE;
-	}
+	    packet_filter_open(&c->net, &w->words, !c->run.read, &words, &err) < 0)
+		return cmd_error(CMD_USAGE, "%s", err.msg);
 	spec.filter_text = packet_filter_use(&words, &c->run, &c->net);
 	c->net.count.on = true;
 	c->net.count.client = (uint32_t)getpid();

@@ -2,7 +2,6 @@
 /*
  * sonde monitor: packets at their observation points and drops with reason, location and process.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "cmd/net/monitor.h"
 #include "cmd/closing/net_closing.h"
 #include "cmd/net/packet_filter.h"
-#include "pktfilter/pktfilter.h"
 #include "probe/probe.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_wire.h"
@@ -132,12 +130,10 @@ static void put_ready(const struct monitor_conf *c, bool some, struct buf *out)
 	buf_add_str(out, "; ^C stops");
 }
 
-static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int on_started(void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
 	struct monitor_conf *c = ctx;
 
-	(void)loop;
-	(void)err;
 	c->lacks = ((pipeline_hook_failed(p, NET_HOOK_PACKETS) ? 1u << NET_KIND_TRACE : 0) |
 		    (pipeline_hook_failed(p, NET_HOOK_DROPS) ? 1u << NET_KIND_DROP : 0)) & kinds_asked(c);
 	put_ready(c, pipeline_hook_failed(p, NET_HOOK_SOME), &c->ready);
@@ -146,12 +142,10 @@ static int on_started(void *ctx, struct loop *loop, struct pipeline *p, struct e
 }
 
 /* The filter is compiled: it gives the kinds of events. */
-static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+static void on_needs(void *ctx, _unused_ uint32_t by_outputs, _unused_ bool by_words, const struct filter *filter)
 {
 	struct monitor_conf *c = ctx;
 
-	(void)by_outputs;
-	(void)by_words;
 	packet_filter_kinds(filter, &c->net);
 	c->net.losses = !c->net.kinds || c->net.kinds == net_conf_kinds("net");
 }

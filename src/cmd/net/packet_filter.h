@@ -11,7 +11,6 @@
 #include "base/buf.h"
 #include "base/opt.h"
 
-struct err;
 struct event;
 struct filter;
 struct net_conf;

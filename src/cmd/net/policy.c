@@ -174,7 +174,7 @@ static int policy_explain(const char *path, const struct opt_strv *words, bool j
 /* ---- live ---- */
 
 /* Reloads the file; after an error the old rules stay active. */
-static int on_hangup(void *ctx, int signo)
+static int on_hangup(void *ctx, _unused_ int signo)
 {
 	struct policy_conf *c = ctx;
 	_cleanup_(policy_freep) struct policy *p = NULL;
@@ -184,7 +184,6 @@ static int on_hangup(void *ctx, int signo)
 	const char *arg;
 	int r = load_file(c->file, &text, &p, &err);
 
-	(void)signo;
 	if (r >= 0) {
 		arg = buf_str(&text);
 		args = (struct opt_strv){ .items = &arg, .len = 1 };
@@ -268,14 +267,11 @@ static int policy_run(void *conf, const struct cmd_words *w)
 		return policy_check(words->items[1]);
 	if (words->len > 2 && !strcmp(words->items[0], "explain"))
 		return policy_explain(words->items[1], words, c->run.json);
-	if (words->len != 1) {
-		log_error("expected sonde policy FILE, sonde policy check FILE or sonde policy explain FILE PACKET");
-		return CMD_USAGE;
-	}
-	if (c->run.read) {
-		log_error("policy evaluates live packets; it cannot read recordings (--read)");
-		return CMD_USAGE;
-	}
+	if (words->len != 1)
+		return cmd_error(CMD_USAGE, "expected sonde policy FILE, sonde policy check FILE or "
+				 "sonde policy explain FILE PACKET");
+	if (c->run.read)
+		return cmd_error(CMD_USAGE, "policy evaluates live packets; it cannot read recordings (--read)");
 	if (run_settle(&c->run, NULL, "rec", &texts, &err) < 0)
 		return cmd_fail(err.code, &err);
 	status = policy_start(c, w);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "pipeline/pipeline.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "loop/loop.h"
@@ -148,20 +147,18 @@ bool recorder_pass(struct recorder *r, const struct event *ev)
 
 /* ---- the run ---- */
 
-static int on_dump_signal(void *ctx, int signo)
+static int on_dump_signal(void *ctx, _unused_ int signo)
 {
 	static const char *word = "signal=1";
 
-	(void)signo;
 	ask(ctx, &word, 1);
 	return 0;
 }
 
-static int on_info_signal(void *ctx, int signo)
+static int on_info_signal(void *ctx, _unused_ int signo)
 {
 	const struct recorder *r = ctx;
 
-	(void)signo;
 	log_info("sonde: %u dumps, %" PRIu64 " packets", r->dumps, r->packets);
 	return 0;
 }
@@ -183,12 +180,10 @@ static int set_up(void *ctx, struct loop *loop, struct pipeline *p, struct err *
 	return ret < 0 ? err_errno(err, ret, "cannot wait for signals") : 0;
 }
 
-static int started(void *ctx, struct loop *loop, struct pipeline *p, struct err *err)
+static int started(void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
 	struct recorder *r = ctx;
 
-	(void)loop;
-	(void)err;
 	r->pipeline = p;
 	return 0;
 }

@@ -10,7 +10,6 @@
 
 #include "base/opt.h"
 
-struct err;
 struct event;
 struct net_conf;
 struct recorder;

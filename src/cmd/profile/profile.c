@@ -306,9 +306,8 @@ static int push_threads(void *ctx, const struct filter_conjunct *part)
 	for (size_t i = 0; i < part->n_values; i++) {
 		if (part->values[i].number > UINT32_MAX || part->values[i].negative)
 			continue; /* matches no thread */
-		if (vec_grow(&c->cpu.tids) < 0)
+		if (vec_push(&c->cpu.tids, (uint32_t)part->values[i].number) < 0)
 			return -ENOMEM;
-		c->cpu.tids.items[c->cpu.tids.len++] = (uint32_t)part->values[i].number;
 	}
 	return 0;
 }
@@ -325,12 +324,10 @@ static bool is_shown(void *ctx, const struct event *ev)
 
 #define PROBES_WITH_RPC 2	/* calls tell which samples an expression about RPCs means */
 
-static void on_needs(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter)
+static void on_needs(void *ctx, _unused_ uint32_t by_outputs, _unused_ bool by_words, const struct filter *filter)
 {
 	struct profile_conf *c = ctx;
 
-	(void)by_outputs;
-	(void)by_words;
 	filter_conjuncts(filter, push_threads, ctx);
 	if (filter && filter_uses(filter, "rpc"))
 		*c->n_probes = PROBES_WITH_RPC;

@@ -18,7 +18,6 @@
 
 struct child_opts;
 struct cmd_words;
-struct err;
 struct event;
 struct profile;
 struct progress;

@@ -200,10 +200,8 @@ int profile_diff(const struct profile_conf *c, const struct cmd_words *w)
 	struct err err = { 0 };
 	int r;
 
-	if (w->words.len != 3 || w->command.len || c->run.read) {
-		log_error("diff takes two recordings: sonde profile diff OLD NEW");
-		return CMD_USAGE;
-	}
+	if (w->words.len != 3 || w->command.len || c->run.read)
+		return cmd_error(CMD_USAGE, "diff takes two recordings: sonde profile diff OLD NEW");
 	r = find_target(&c->run, &to, &err);
 	if (r >= 0 && (r = stack_tree_new(&side.tree)) < 0)
 		err_errno(&err, r, "diff");

@@ -5,13 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/str.h"
@@ -137,9 +135,7 @@ static int by_samples(const void *a, const void *b)
 {
 	const struct proc_stats *x = *(struct proc_stats *const *)a, *y = *(struct proc_stats *const *)b;
 
-	if (x->samples != y->samples)
-		return x->samples < y->samples ? 1 : -1;
-	return x->tgid < y->tgid ? -1 : x->tgid > y->tgid;
+	return COMPARE(y->samples, x->samples) ?: COMPARE(x->tgid, y->tgid);
 }
 
 static void put_share(struct buf *b, uint64_t part, uint64_t of)
@@ -220,8 +216,7 @@ static int put_stats(struct profile *p, const struct watch *w, struct map *m, st
 			break;
 		list.items[list.len++] = val;
 	}
-	if (list.len)
-		qsort(list.items, list.len, sizeof(*list.items), by_samples);
+	vec_sort(&list, by_samples);
 	buf_printf(b, "%-16s %8s %9s %9s %9s  %s\n", "process", "pid", "samples", "complete", "named", "cut short");
 	for (size_t i = 0; i < list.len; i++)
 		put_process(b, list.items[i]);

@@ -128,9 +128,8 @@ static int choose_store(struct record_conf *c, struct err *err)
 	if (name && mkdir(RECORD_STORE_ROOT, 0755) < 0 && errno != EEXIST)
 		return err_errno(err, -errno, "cannot create " RECORD_STORE_ROOT);
 	buf_str(&c->output);
-	if (buf_error(&c->output) < 0 || vec_grow(outputs) < 0)
+	if (buf_error(&c->output) < 0 || vec_push(outputs, c->output.data) < 0)
 		return err_errno(err, -ENOMEM, "cannot take the options");
-	outputs->items[outputs->len++] = c->output.data;
 	return 0;
 }
 

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -59,8 +58,7 @@ static size_t store_sets(void *conf, struct opt_set *ret_sets)
 
 static void place_close(struct place *p)
 {
-	if (p->fd >= 0)
-		close(p->fd);
+	cleanup_close(&p->fd);
 	store_dir_list_fini(&p->list);
 }
 
@@ -377,7 +375,7 @@ static int list_one(const char *name, bool json)
 
 static int list(const struct store_conf *c, struct err *err)
 {
-	DIR *d = opendir(RECORD_STORE_ROOT);
+	_cleanup_(closedirp) DIR *d = opendir(RECORD_STORE_ROOT);
 	struct dirent *e;
 
 	if (!d && errno == ENOENT)
@@ -389,7 +387,6 @@ static int list(const struct store_conf *c, struct err *err)
 	while ((e = readdir(d)))
 		if (e->d_name[0] != '.' && str_is_plain(e->d_name, strlen(e->d_name)))
 			list_one(e->d_name, c->json);
-	closedir(d);
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,7 +14,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "cmd/closing/closing.h"
@@ -156,10 +154,8 @@ static int run_summary(struct rpc_conf *c, struct run_ops *spec)
 	struct run_conf quiet = c->run;
 	int status;
 
-	if (rpc_summary_new(c->raw_path, &summary) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (rpc_summary_new(c->raw_path, &summary) < 0)
+		return cmd_error(CMD_FAIL, "out of memory");
 	quiet.json = false;	/* of the table, not of events */
 	spec->output = "";
 	spec->watcher = &rpc_summary_sink;
@@ -313,10 +309,8 @@ static int run_live(struct rpc_conf *c, const struct cmd_words *w)
 	if (run_settle(&c->run, words, "rec", &texts, &err) < 0)
 		return cmd_fail(err.code, &err);
 	if (call_conf_choose(&c->call, &choice, &err) < 0 || take_shows(c, &err) < 0 ||
-	    check_recording(c, sources, &err) < 0 || check_queue(c, sources, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_USAGE;
-	}
+	    check_recording(c, sources, &err) < 0 || check_queue(c, sources, &err) < 0)
+		return cmd_error(CMD_USAGE, "%s", err.msg);
 	add_probes(c, sources, &spec, probes);
 	if (c->run.explain_filter) {
 		puts("--pid, --cgroup, proc.name and proc.pid are evaluated in the kernel, other fields in user "
@@ -406,10 +400,8 @@ static int explain_process(struct rpc_conf *c, const struct cmd_words *w, uint32
 	struct explaining x = { .pid = pid, .live = !c->run.read };
 	int status;
 
-	if (rpc_classes_new(pid, &x.classes) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (rpc_classes_new(pid, &x.classes) < 0)
+		return cmd_error(CMD_FAIL, "out of memory");
 	if (x.live)
 		rpc_program_look(pid, &x.program);
 	status = explain_connections(c, w, &x);
@@ -428,14 +420,10 @@ static int run_explain(struct rpc_conf *c, const struct cmd_words *w)
 	bool sockets;
 	int status;
 
-	if (!what) {
-		log_error("rpc explain takes one process or file: sonde rpc explain PID|FILE");
-		return CMD_USAGE;
-	}
-	if (call_conf_choose(&c->call, &choice, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_USAGE;
-	}
+	if (!what)
+		return cmd_error(CMD_USAGE, "rpc explain takes one process or file: sonde rpc explain PID|FILE");
+	if (call_conf_choose(&c->call, &choice, &err) < 0)
+		return cmd_error(CMD_USAGE, "%s", err.msg);
 	sockets = str_to_u32(what, 10, &pid) == 0 &&
 		  (!c->call.sources.len || call_conf_sources(&c->call) & CALL_FROM_SOCKETS);
 	c->explain = (struct rpc_explain){ .json = c->run.json, .layout = c->run.verbose, .any = sockets };

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -342,13 +341,9 @@ struct rows {
 static int by_class(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	int r;
 
-	if (x->calls != y->calls)
-		return x->calls > y->calls ? -1 : 1;
-	r = strcmp(x->protocol, y->protocol);
-	r = r ? r : strcmp(x->source, y->source);
-	return r ? r : (int)x->why - (int)y->why;
+	return COMPARE(y->calls, x->calls) ?: strcmp(x->protocol, y->protocol) ?: strcmp(x->source, y->source) ?:
+	       COMPARE(x->why, y->why);
 }
 
 static struct row *row_of(struct rows *rows, const char *protocol, const char *source, enum why why)
@@ -384,8 +379,7 @@ static int make_rows(const struct rpc_classes *c, struct rows *rows)
 		row->seen += conn->called;
 		row->unseen += conn->bytes > conn->called ? conn->bytes - conn->called : 0;
 	}
-	if (rows->all.len)
-		qsort(rows->all.items, rows->all.len, sizeof(*rows->all.items), by_class);
+	vec_sort(&rows->all, by_class);
 	return 0;
 }
 

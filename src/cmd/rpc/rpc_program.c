@@ -15,11 +15,10 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "probes/call/tls/call_tls_find.h"
 #include "worker/worker.h"
-
-DEFINE_CLEANUP(DIR *, closedir)
 
 #define CHUNK_BYTES (1u << 20)
 #define FILE_BYTES (1024u << 20) /* more of a program is not read */

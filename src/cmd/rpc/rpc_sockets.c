@@ -19,8 +19,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "probes/net/net_ns.h"
 
 #define BUFFER_BYTES 32768
@@ -29,7 +31,6 @@
 #define TCP_TIME_WAIT_STATE 6
 #define STATES (0xfffu & ~(1u << TCP_LISTEN_STATE | 1u << TCP_TIME_WAIT_STATE))
 
-DEFINE_CLEANUP(DIR *, closedir)
 static void close_socket(struct mnl_socket *s)
 {
 	mnl_socket_close(s);
@@ -41,18 +42,11 @@ void rpc_sockets_fini(struct rpc_sockets *s)
 	vec_fini(&s->all);
 }
 
-static int by_cookie(const void *a, const void *b)
-{
-	const struct rpc_socket *x = a, *y = b;
-
-	return x->cookie < y->cookie ? -1 : x->cookie > y->cookie;
-}
-
 const struct rpc_socket *rpc_sockets_find(const struct rpc_sockets *s, uint64_t cookie)
 {
 	const struct rpc_socket key = { .cookie = cookie };
 
-	return s->all.len ? bsearch(&key, s->all.items, s->all.len, sizeof(key), by_cookie) : NULL;
+	return s->all.len ? bsearch(&key, s->all.items, s->all.len, sizeof(key), vec_by_u64) : NULL;
 }
 
 /* ---- which sockets ---- */
@@ -110,11 +104,10 @@ static int on_socket(const struct nlmsghdr *h, void *ctx)
 	mnl_attr_for_each(a, h, sizeof(*m))
 		if (mnl_attr_get_type(a) == INET_DIAG_INFO)
 			s.bytes = bytes_of(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a));
-	if (vec_grow(&d->sockets->all) < 0) {
+	if (vec_push(&d->sockets->all, s) < 0) {
 		errno = ENOMEM;
 		return MNL_CB_ERROR;
 	}
-	d->sockets->all.items[d->sockets->all.len++] = s;
 	return MNL_CB_OK;
 }
 
@@ -178,7 +171,6 @@ int rpc_sockets_read(uint32_t pid, struct rpc_sockets *ret)
 		*ret = (struct rpc_sockets){ 0 };
 		return r;
 	}
-	if (ret->all.len)
-		qsort(ret->all.items, ret->all.len, sizeof(*ret->all.items), by_cookie);
+	vec_sort(&ret->all, vec_by_u64);
 	return 0;
 }

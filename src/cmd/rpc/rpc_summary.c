@@ -168,9 +168,7 @@ static int by_calls(const void *a, const void *b)
 {
 	const struct row *const *x = a, *const *y = b;
 
-	if ((*x)->calls != (*y)->calls)
-		return (*x)->calls > (*y)->calls ? -1 : 1;
-	return strcmp((*x)->name, (*y)->name);
+	return COMPARE((*y)->calls, (*x)->calls) ?: strcmp((*x)->name, (*y)->name);
 }
 
 static void add_time(struct buf *out, uint64_t ns)

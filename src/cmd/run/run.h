@@ -13,8 +13,6 @@
 #include "cmd/run/run_conf.h"
 #include "cmd/run/run_ops.h"
 
-struct err;
-
 #define RUN_PACKETS 1u /* the command takes interfaces */
 #define RUN_LINES 2u   /* it prints a line per event */
 #define RUN_NO_BYTES 4u /* with RUN_LINES: its lines have no packet and I/O bytes */

@@ -240,9 +240,8 @@ static int add_write(struct run_conf *c, const char *format, struct buf *mem)
 	if (c->write_format || named)
 		format = c->write_format ? c->write_format : named->name;
 	buf_printf(mem, "%s:%s", format, c->write);
-	if (buf_error(mem) < 0 || vec_grow(&c->outputs) < 0)
+	if (buf_error(mem) < 0 || vec_push(&c->outputs, buf_str(mem)) < 0)
 		return -ENOMEM;
-	c->outputs.items[c->outputs.len++] = buf_str(mem);
 	return 0;
 }
 

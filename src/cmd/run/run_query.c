@@ -103,10 +103,7 @@ static const struct { const char *field; unsigned by; const char *unknown[3]; } 
 
 static int add_key(struct run_query *q, unsigned by, uint64_t key)
 {
-	if (vec_grow(&q->by[by].keys) < 0)
-		return -ENOMEM;
-	q->by[by].keys.items[q->by[by].keys.len++] = key;
-	return 0;
+	return vec_push(&q->by[by].keys, key);
 }
 
 static int add_values(struct run_query *q, unsigned by, const struct filter_conjunct *c)

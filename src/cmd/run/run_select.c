@@ -147,9 +147,8 @@ static int push_names(const struct filter_conjunct *c, struct opt_strv *names)
 		if (!c->values[i].len || c->values[i].len > COMM_MAX)
 			return 0;
 	for (size_t i = 0; i < c->n_values; i++) {
-		if (vec_grow(names) < 0)
+		if (vec_push(names, c->values[i].text) < 0)
 			return -ENOMEM;
-		names->items[names->len++] = c->values[i].text;
 	}
 	return 1;
 }
@@ -160,9 +159,8 @@ static int push_ids(const struct filter_conjunct *c, struct opt_u32v *ids)
 		if (!c->values[i].has_number || c->values[i].negative || c->values[i].number > UINT32_MAX)
 			return 0;
 	for (size_t i = 0; i < c->n_values; i++) {
-		if (vec_grow(ids) < 0)
+		if (vec_push(ids, (uint32_t)c->values[i].number) < 0)
 			return -ENOMEM;
-		ids->items[ids->len++] = (uint32_t)c->values[i].number;
 	}
 	return 1;
 }

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/opt.h"
 
-struct err;
 struct event;
 struct filter;
 struct probe_select;

@@ -7,7 +7,6 @@
 
 #include "base/opt.h"
 
-struct err;
 struct run_conf;
 struct store_writer_opts;
 

@@ -162,10 +162,8 @@ unsigned sysdig_views_needs(const struct sysdig_views *v)
 
 /* ---- the sink ---- */
 
-static int sink_open_views(struct sink *s, struct err *err)
+static int sink_open_views(_unused_ struct sink *s, _unused_ struct err *err)
 {
-	(void)s;
-	(void)err;
 	return 0;
 }
 

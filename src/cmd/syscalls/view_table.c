@@ -232,9 +232,7 @@ static int heavier(const void *a, const void *b)
 {
 	const struct view_row *x = a, *y = b;
 
-	if (x->value != y->value)
-		return x->value < y->value ? 1 : -1;
-	return strcmp(x->key, y->key);
+	return COMPARE(y->value, x->value) ?: strcmp(x->key, y->key);
 }
 
 void view_table_sort(struct view_table *t)

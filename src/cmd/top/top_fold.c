@@ -86,10 +86,7 @@ static int note_type(struct top *t, const struct event_desc *d)
 	for (size_t i = 0; i < t->seen.len; i++)
 		if (t->seen.items[i] == d)
 			return 0;
-	if (vec_grow(&t->seen) < 0)
-		return -ENOMEM;
-	t->seen.items[t->seen.len++] = d;
-	return 0;
+	return vec_push(&t->seen, d);
 }
 
 /* For the view that is shown. */
@@ -190,8 +187,8 @@ static void refresh_list(struct top *t)
 			break;
 		/* at points behind the event; its chunk is right unless it was the last of one */
 		was = (struct view_kept_at){ .chunk = at.chunk, .offset = at.offset - view_kept_size(&ev) };
-		if (!ev.desc->aggregate && is_counted(t, &ev) && vec_grow(&t->list) >= 0)
-			t->list.items[t->list.len++] = was;
+		if (!ev.desc->aggregate && is_counted(t, &ev))
+			vec_push(&t->list, was);
 	}
 	first = t->list.len > LIST_MAX ? t->list.len - LIST_MAX : 0;
 	memmove(t->list.items, t->list.items + first, (t->list.len - first) * sizeof(*t->list.items));

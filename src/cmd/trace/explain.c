@@ -2,7 +2,6 @@
 /*
  * sonde explain: where slow calls of an operation spend more time than normal ones.
  */
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -45,19 +44,15 @@ static int explain_main(void *conf, const struct cmd_words *w)
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	int status;
 
-	if (!e) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (!e)
+		return cmd_error(CMD_FAIL, "out of memory");
 	c->r.take = add_call;
 	c->r.ctx = e;
 	status = trace_run(&c->r, w);
 	if ((status != CMD_OK && status < CMD_BY_SIGNAL) || c->r.run.explain_filter)
 		return status;
-	if (trace_explain_print(e, c->r.run.json, &out) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (trace_explain_print(e, c->r.run.json, &out) < 0)
+		return cmd_error(CMD_FAIL, "out of memory");
 	if (!out.len && !w->words.len) {
 		log_warn("no call was seen; %s", trace_run_advice(&c->r));
 		return status;

@@ -80,10 +80,9 @@ static int trace_main(void *conf, const struct cmd_words *w)
 	struct trace_conf *c = conf;
 	int status;
 
-	if (!w->words.len) {
-		log_error("trace takes a call: an id (sonde rpc -v), an expression, conn TUPLE or pid PID");
-		return CMD_USAGE;
-	}
+	if (!w->words.len)
+		return cmd_error(CMD_USAGE,
+				 "trace takes a call: an id (sonde rpc -v), an expression, conn TUPLE or pid PID");
 	c->r.take = show;
 	c->r.ctx = c;
 	map_init(&c->ids, sizeof(uint64_t), sizeof(uint8_t));

@@ -163,10 +163,8 @@ static int run_all(struct trace_run *t, const struct cmd_words *w, struct run_co
 	int status = run(conf, &spec);
 	int r = status == CMD_OK || status >= CMD_BY_SIGNAL ? trace_end(t->trace) : 0;
 
-	if (r < 0) {
-		log_error("%s", r == -ENOMEM ? "out of memory" : strerror(-r));
-		return CMD_FAIL;
-	}
+	if (r < 0)
+		return cmd_error(CMD_FAIL, "%s", r == -ENOMEM ? "out of memory" : strerror(-r));
 	return status;
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 
 #include "agent/record/record_sets.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "cmd/cmd.h"

@@ -10,7 +10,6 @@
 
 #include "agent/agent.h"
 #include "agent/record/record_sets.h"
-#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/daemon/remote.h"

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "base/macros.h"
 #include "cmd/net/monitor.h"
 #include "compat/compat.h"
@@ -98,10 +97,8 @@ static int cilium_run(void *conf, const struct cmd_words *w)
 	_cleanup_(buf_fini) struct buf types = { 0 };
 
 	add_types(c->types, &types);
-	if (buf_error(&types) < 0) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (buf_error(&types) < 0)
+		return cmd_error(CMD_FAIL, "out of memory");
 	if (types.len)
 		c->monitor.run.where = buf_str(&types);
 	if (c->hex)

@@ -28,9 +28,7 @@ struct hubble_conf {
 	struct opt rows[HUBBLE_ROWS];
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_output)
+OPT_CALL(on_output)
 {
 	static const struct { const char *name; enum hubble_form form; } forms[] = {
 		{ "compact", HUBBLE_COMPACT }, { "dict", HUBBLE_DICT }, { "tab", HUBBLE_TABLE },
@@ -48,7 +46,7 @@ CALL(on_output)
 		       "formats of sonde)", arg);
 }
 
-CALL(on_time_format)
+OPT_CALL(on_time_format)
 {
 	static const char *const names[] = {
 		[HUBBLE_TIME_STAMP_MILLI] = "StampMilli", [HUBBLE_TIME_DAY] = "YearMonthDay",
@@ -70,7 +68,7 @@ CALL(on_time_format)
 }
 
 /* "--ip-translation=false" turns it off. */
-CALL(on_translation)
+OPT_CALL(on_translation)
 {
 	struct hubble_conf *c = conf;
 
@@ -81,7 +79,7 @@ CALL(on_translation)
 }
 
 /* Any way in which gRPC names a unix socket. */
-CALL(on_server)
+OPT_CALL(on_server)
 {
 	struct hubble_conf *c = conf;
 
@@ -91,14 +89,6 @@ CALL(on_server)
 		return err_set(err, -EINVAL, "--server %s: agents of sonde listen on unix sockets, as in "
 			       "unix:///run/sonde/read.sock; use ssh HOST sonde flows for another host", arg);
 	c->flows.run.agent = arg;
-	return 0;
-}
-
-CALL(on_ignored)
-{
-	(void)conf;
-	(void)arg;
-	(void)err;
 	return 0;
 }
 
@@ -134,14 +124,14 @@ static const struct opt hubble_rows[] = {
 	    .differs = "a recording, store or capture of sonde, not JSON"),
 	OPT_CALL_ROW(on_server, "server", 0, "ADDR", "agent to ask: unix:///run/sonde/read.sock",
 		     .differs = "an agent of sonde"),
-	OPT_CALL_ROW(on_ignored, "timeout", 0, "TIME", "of dialling",
+	OPT_CALL_ROW(opt_ignore, "timeout", 0, "TIME", "of dialling",
 		     .differs = "ignored: a unix socket answers at once"),
-	OPT_CALL_ROW(on_ignored, "request-timeout", 0, "TIME", "of requests without a stream",
+	OPT_CALL_ROW(opt_ignore, "request-timeout", 0, "TIME", "of requests without a stream",
 		     .differs = "ignored: observe has none"),
 	RUN(quiet, "silent-errors", 's', OPT_BOOL, NULL, "no warnings", .differs = "errors are printed"),
 	ROW(print_filters, "print-raw-filters", 0, OPT_BOOL, NULL, "print the filter and exit",
 	    .differs = "it is an expression for --where"),
-	OPT_CALL_ROW(on_ignored, "use-default-field-masks", 0, NULL, "ask for visible fields only",
+	OPT_CALL_ROW(opt_ignore, "use-default-field-masks", 0, NULL, "ask for visible fields only",
 		     .differs = "ignored: an agent sends events"),
 	REFUSED("uuid", 0, "ID", "flows of sonde have no uuid: use the filter flow.id"),
 	REFUSED("http-method", 0, "NAME", BY_CALL "method"),
@@ -277,10 +267,8 @@ static int run_lines(struct hubble_conf *c, const struct cmd_words *w)
 	struct hubble_lines *lines = hubble_lines_new(&c->lines);
 	int status, r;
 
-	if (!lines) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (!lines)
+		return cmd_error(CMD_FAIL, "out of memory");
 	c->lines.addresses |= c->flows.run.numeric;
 	c->flows.watcher = &hubble_lines_sink;
 	c->flows.watcher_ctx = lines;

@@ -18,31 +18,28 @@
 
 /* ---- options ---- */
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
 #define WORDS(conf) (&((struct hubble_filter *)(conf))->words)
 
-CALL(on_ip) { return hubble_words_ip(WORDS(conf), "--ip", "fd.ip", arg, err); }
-CALL(on_from_ip) { return hubble_words_ip(WORDS(conf), "--from-ip", "conn.src", arg, err); }
-CALL(on_to_ip) { return hubble_words_ip(WORDS(conf), "--to-ip", "conn.dst", arg, err); }
-CALL(on_snat_ip) { return hubble_words_ip(WORDS(conf), "--snat-ip", "nat.sip", arg, err); }
-CALL(on_port) { return hubble_words_port(WORDS(conf), "--port", "fd.port", arg, err); }
-CALL(on_from_port) { return hubble_words_port(WORDS(conf), "--from-port", "conn.sport", arg, err); }
-CALL(on_to_port) { return hubble_words_port(WORDS(conf), "--to-port", "conn.dport", arg, err); }
-CALL(on_fqdn) { return hubble_words_host(WORDS(conf), "--fqdn", HUBBLE_EITHER, arg, err); }
-CALL(on_from_fqdn) { return hubble_words_host(WORDS(conf), "--from-fqdn", HUBBLE_SENDER, arg, err); }
-CALL(on_to_fqdn) { return hubble_words_host(WORDS(conf), "--to-fqdn", HUBBLE_RECEIVER, arg, err); }
-CALL(on_verdict) { return hubble_words_verdict(WORDS(conf), "--verdict", arg, err); }
-CALL(on_protocol) { return hubble_words_protocol(WORDS(conf), "--protocol", arg, err); }
-CALL(on_ip_version) { return hubble_words_ip_version(WORDS(conf), "--ip-version", arg, err); }
-CALL(on_tcp_flags) { return hubble_words_tcp_flags(WORDS(conf), "--tcp-flags", arg, err); }
-CALL(on_interface) { return hubble_words_interface(WORDS(conf), "--interface", arg, err); }
+OPT_CALL(on_ip) { return hubble_words_ip(WORDS(conf), "--ip", "fd.ip", arg, err); }
+OPT_CALL(on_from_ip) { return hubble_words_ip(WORDS(conf), "--from-ip", "conn.src", arg, err); }
+OPT_CALL(on_to_ip) { return hubble_words_ip(WORDS(conf), "--to-ip", "conn.dst", arg, err); }
+OPT_CALL(on_snat_ip) { return hubble_words_ip(WORDS(conf), "--snat-ip", "nat.sip", arg, err); }
+OPT_CALL(on_port) { return hubble_words_port(WORDS(conf), "--port", "fd.port", arg, err); }
+OPT_CALL(on_from_port) { return hubble_words_port(WORDS(conf), "--from-port", "conn.sport", arg, err); }
+OPT_CALL(on_to_port) { return hubble_words_port(WORDS(conf), "--to-port", "conn.dport", arg, err); }
+OPT_CALL(on_fqdn) { return hubble_words_host(WORDS(conf), "--fqdn", HUBBLE_EITHER, arg, err); }
+OPT_CALL(on_from_fqdn) { return hubble_words_host(WORDS(conf), "--from-fqdn", HUBBLE_SENDER, arg, err); }
+OPT_CALL(on_to_fqdn) { return hubble_words_host(WORDS(conf), "--to-fqdn", HUBBLE_RECEIVER, arg, err); }
+OPT_CALL(on_verdict) { return hubble_words_verdict(WORDS(conf), "--verdict", arg, err); }
+OPT_CALL(on_protocol) { return hubble_words_protocol(WORDS(conf), "--protocol", arg, err); }
+OPT_CALL(on_ip_version) { return hubble_words_ip_version(WORDS(conf), "--ip-version", arg, err); }
+OPT_CALL(on_tcp_flags) { return hubble_words_tcp_flags(WORDS(conf), "--tcp-flags", arg, err); }
+OPT_CALL(on_interface) { return hubble_words_interface(WORDS(conf), "--interface", arg, err); }
 
-CALL(on_not)
+OPT_CALL(on_not)
 {
 	struct hubble_filter *f = conf;
 
-	(void)arg;
 	if (f->words.negate_next)
 		return err_set(err, -EINVAL, "--not --not: one is enough");
 	f->words.negate_next = true;
@@ -51,72 +48,60 @@ CALL(on_not)
 
 /* ---- pods: those of the event's process, which is at one end ---- */
 
-CALL(on_pod) { return hubble_words_pod(WORDS(conf), "--pod", HUBBLE_EITHER, arg, err); }
-CALL(on_from_pod) { return hubble_words_pod(WORDS(conf), "--from-pod", HUBBLE_SENDER, arg, err); }
-CALL(on_to_pod) { return hubble_words_pod(WORDS(conf), "--to-pod", HUBBLE_RECEIVER, arg, err); }
+OPT_CALL(on_pod) { return hubble_words_pod(WORDS(conf), "--pod", HUBBLE_EITHER, arg, err); }
+OPT_CALL(on_from_pod) { return hubble_words_pod(WORDS(conf), "--from-pod", HUBBLE_SENDER, arg, err); }
+OPT_CALL(on_to_pod) { return hubble_words_pod(WORDS(conf), "--to-pod", HUBBLE_RECEIVER, arg, err); }
 
-CALL(on_namespace)
+OPT_CALL(on_namespace)
 {
 	return hubble_words_local(WORDS(conf), "--namespace", "k8s.ns", HUBBLE_EITHER, arg, err);
 }
 
-CALL(on_from_namespace)
+OPT_CALL(on_from_namespace)
 {
 	return hubble_words_local(WORDS(conf), "--from-namespace", "k8s.ns", HUBBLE_SENDER, arg, err);
 }
 
-CALL(on_to_namespace)
+OPT_CALL(on_to_namespace)
 {
 	return hubble_words_local(WORDS(conf), "--to-namespace", "k8s.ns", HUBBLE_RECEIVER, arg, err);
 }
 
-CALL(on_workload)
+OPT_CALL(on_workload)
 {
 	return hubble_words_local(WORDS(conf), "--workload", "proc.name", HUBBLE_EITHER, arg, err);
 }
 
-CALL(on_from_workload)
+OPT_CALL(on_from_workload)
 {
 	return hubble_words_local(WORDS(conf), "--from-workload", "proc.name", HUBBLE_SENDER, arg, err);
 }
 
-CALL(on_to_workload)
+OPT_CALL(on_to_workload)
 {
 	return hubble_words_local(WORDS(conf), "--to-workload", "proc.name", HUBBLE_RECEIVER, arg, err);
 }
 
-CALL(on_all_namespaces)
+OPT_CALL(on_all_namespaces)
 {
-	(void)arg;
 	return hubble_words_local(WORDS(conf), "--all-namespaces", "k8s.ns", HUBBLE_EITHER, NULL, err);
 }
 
-CALL(on_from_all_namespaces)
+OPT_CALL(on_from_all_namespaces)
 {
-	(void)arg;
 	return hubble_words_local(WORDS(conf), "--from-all-namespaces", "k8s.ns", HUBBLE_SENDER, NULL, err);
 }
 
-CALL(on_to_all_namespaces)
+OPT_CALL(on_to_all_namespaces)
 {
-	(void)arg;
 	return hubble_words_local(WORDS(conf), "--to-all-namespaces", "k8s.ns", HUBBLE_RECEIVER, NULL, err);
 }
 
-CALL(on_ipv4)
-{
-	(void)arg;
-	return hubble_words_ip_version(WORDS(conf), "--ip-version", "4", err);
-}
-
-CALL(on_ipv6)
-{
-	(void)arg;
-	return hubble_words_ip_version(WORDS(conf), "--ip-version", "6", err);
-}
+OPT_CALL(on_ipv4) { return hubble_words_ip_version(WORDS(conf), "--ip-version", "4", err); }
+OPT_CALL(on_ipv6) { return hubble_words_ip_version(WORDS(conf), "--ip-version", "6", err); }
 
 /* Of the flow: a reply leaves the server's machine and belongs to the request that came in. */
-CALL(on_direction)
+OPT_CALL(on_direction)
 {
 	static const char *const checks[] = {
 		"net.dir=in and not flow.is_reply or net.dir=out and flow.is_reply",
@@ -129,7 +114,7 @@ CALL(on_direction)
 	return hubble_words_add(WORDS(conf), "--traffic-direction", checks[egress]);
 }
 
-CALL(on_drop_reason)
+OPT_CALL(on_drop_reason)
 {
 	_cleanup_(buf_fini) struct buf check = { 0 };
 	int r = hubble_words_put_reason(arg, &check, err);
@@ -233,7 +218,7 @@ static int add_time(struct hubble_filter *f, const char *option, const char *op,
 	return hubble_words_add_value(&f->words, option, "evt.time", op, text);
 }
 
-CALL(on_since)
+OPT_CALL(on_since)
 {
 	uint64_t ns;
 	int r = parse_time("--since", arg, &ns, err);
@@ -241,7 +226,7 @@ CALL(on_since)
 	return r < 0 ? r : add_time(conf, "--since", ">=", ns);
 }
 
-CALL(on_until)
+OPT_CALL(on_until)
 {
 	uint64_t ns;
 	int r = parse_time("--until", arg, &ns, err);
@@ -334,8 +319,7 @@ static int type_check(const char *text, struct buf *check, struct err *err)
 		return hubble_words_put_reason(sub, check, err);
 	if (strcmp(flow_types[i].name, "trace") != 0)
 		return err_set(err, -EINVAL, "--type %s: subtypes go with trace and drop only", text);
-	buf_printf(check, "net.point=%s", sub);
-	return buf_error(check);
+	return buf_printf(check, "net.point=%s", sub);
 }
 
 static int use_types(struct hubble_filter *f, struct err *err)

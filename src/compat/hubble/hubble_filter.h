@@ -10,7 +10,6 @@
 #include "base/opt.h"
 #include "hubble/hubble_words.h"
 
-struct err;
 struct run_conf;
 
 /* Zeroed at the start. --not negates the next option. */

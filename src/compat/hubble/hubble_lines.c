@@ -178,11 +178,6 @@ static void put_address(const struct hubble_lines *l, const struct ipaddr *ip, c
 	buf_fini(&text);
 }
 
-static void put_mac(const uint8_t mac[6], struct buf *out)
-{
-	buf_printf(out, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
-}
-
 static void put_ends(struct hubble_lines *l, const struct hubble_flow *f)
 {
 	const struct conn *c = &f->conn;
@@ -194,8 +189,8 @@ static void put_ends(struct hubble_lines *l, const struct hubble_flow *f)
 		put_address(l, &c->saddr, &f->src.name, ports ? c->sport : 0, &l->cells[SOURCE]);
 		put_address(l, &c->daddr, &f->dst.name, ports ? c->dport : 0, &l->cells[DESTINATION]);
 	} else if (f->has_mac) {
-		put_mac(f->smac, &l->cells[SOURCE]);
-		put_mac(f->dmac, &l->cells[DESTINATION]);
+		buf_add_mac(&l->cells[SOURCE], f->smac);
+		buf_add_mac(&l->cells[DESTINATION], f->dmac);
 	}
 	color_off(l, &l->cells[SOURCE]);
 	color_off(l, &l->cells[DESTINATION]);

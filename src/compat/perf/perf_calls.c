@@ -7,8 +7,6 @@
 #include "compat/perf/perf_calls.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"
@@ -98,20 +96,13 @@ static int print_line(struct state *st, const struct event *ev, const struct sys
 
 /* ---- the sink ---- */
 
-static bool never_returns(const struct sys_body *b)
-{
-	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
-
-	return call && call->ret == SYS_ARG_NONE;
-}
-
 /* A call that never returns has no duration and no result to select by. */
 static bool is_selected(const struct perf_calls *o, const struct event *ev, const struct sys_body *b, bool returned)
 {
 	if (o->only && *o->only && ev->tgid != *o->only)
 		return false;
 	if (!returned)
-		return never_returns(b) && !o->failed && !o->min_ns;
+		return sys_body_never_returns(b) && !o->failed && !o->min_ns;
 	return (!o->failed || sys_failed(b->ret)) && b->latency_ns >= o->min_ns;
 }
 

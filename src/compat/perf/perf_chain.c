@@ -187,9 +187,8 @@ static int tree_init(struct tree *t, const struct perf_row *row)
 	int r = 0;
 
 	map_init(&t->child_by_edge, sizeof(struct edge), sizeof(uint32_t));
-	if (vec_grow(&t->nodes) < 0)
+	if (vec_push(&t->nodes, (struct node){ 0 }) < 0)
 		return -ENOMEM;
-	t->nodes.items[t->nodes.len++] = (struct node){ 0 };
 	for (size_t i = 0; r >= 0 && i < row->places.len; i++)
 		r = add_chain(t, &row->places.items[i]);
 	t->least = (uint64_t)((double)t->all_rows->all.value * t->o->min_percent / 100);
@@ -373,11 +372,8 @@ static int by_self(const void *a, const void *b, void *ctx)
 {
 	const struct tree *t = ctx;
 	const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	const uint64_t x = t->nodes.items[i].self.value, y = t->nodes.items[j].self.value;
 
-	if (x != y)
-		return x < y ? 1 : -1;
-	return i < j ? -1 : i > j;
+	return COMPARE(t->nodes.items[j].self.value, t->nodes.items[i].self.value) ?: COMPARE(i, j);
 }
 
 static int put_list(const struct tree *t, bool folded)

@@ -26,8 +26,9 @@ int perf_hist_open(struct perf_hist *h, const struct perf_hist_opts *o, const st
 	return sinks_profile_open(&h->profile, so);
 }
 
-int perf_hist_take(struct perf_hist *h, const struct event *ev)
+int perf_hist_event(struct sink *sink, const struct event *ev)
 {
+	struct perf_hist *h = sink->state;
 	uint64_t key, count, value;
 	struct perf_total *s;
 	size_t entry;
@@ -101,13 +102,6 @@ static int add_cell(struct perf_hist *h, uint64_t key, const struct perf_total *
 	return r < 0 ? r : perf_rows_add_cell(&h->rows, &c);
 }
 
-static int by_key(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* In the order in which the stacks came: equal rows are in the same order on every run. */
 static int make_cells(struct perf_hist *h, struct stack_names *names)
 {
@@ -120,7 +114,7 @@ static int make_cells(struct perf_hist *h, struct stack_names *names)
 	while (r >= 0 && map_next(&h->sums, &pos, &key, &val))
 		keys[n++] = *(uint64_t *)key;
 	if (n)
-		qsort(keys, n, sizeof(*keys), by_key);
+		qsort(keys, n, sizeof(*keys), vec_by_u64);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		r = stack_names_all(names, stack_set_at(h->profile.set, keys[i] >> 16), &h->profile.view, &frames);
 		if (r >= 0)

@@ -9,8 +9,7 @@
 #include "compat/perf/perf_rows.h"
 #include "sinks/stack/profile.h"
 
-struct event;
-struct sink_opts;
+struct sink;
 
 struct perf_hist_opts {
 	struct perf_rows_opts rows;
@@ -27,8 +26,8 @@ struct perf_hist {
 };
 
 int perf_hist_open(struct perf_hist *h, const struct perf_hist_opts *o, const struct sink_opts *so);
-/* Counts an event if it is a sample. 0 or -ENOMEM. */
-int perf_hist_take(struct perf_hist *h, const struct event *ev);
+/* Counts an event if it is a sample, in the table that is the state of the sink. 0 or -ENOMEM. */
+int perf_hist_event(struct sink *sink, const struct event *ev);
 /* Makes the rows of the samples so far. 0 or -ENOMEM. */
 int perf_hist_finish(struct perf_hist *h);
 void perf_hist_clear(struct perf_hist *h); /* drops the samples and their rows */

@@ -10,7 +10,6 @@
 
 #include "base/opt.h"
 
-struct err;
 struct outfile;
 struct sink_ops;
 

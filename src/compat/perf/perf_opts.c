@@ -17,11 +17,6 @@
 
 #define MAX_RATE "/proc/sys/kernel/perf_event_max_sample_rate"
 
-int perf_opts_ignore(_unused_ void *conf, _unused_ const char *arg, _unused_ struct err *err)
-{
-	return 0;
-}
-
 /* As in perf, a number behind dwarf is the size of copied stacks. */
 static const char *after_size(bool has_size, const char *arg)
 {
@@ -124,8 +119,7 @@ int perf_opts_apply(const struct perf_event_opts *o, struct run_conf *run, struc
 		r = add_uid(o->uid, text, err);
 	if (r < 0 || !text->len)
 		return r;
-	if (buf_error(text) || vec_grow(&run->wheres) < 0)
+	if (buf_error(text) || vec_push(&run->wheres, buf_str(text)) < 0)
 		return err_errno(err, -ENOMEM, "cannot begin");
-	run->wheres.items[run->wheres.len++] = buf_str(text);
 	return 0;
 }

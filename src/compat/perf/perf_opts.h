@@ -10,13 +10,10 @@
 #include "base/opt.h"
 
 struct cpu_conf;
-struct err;
 struct run_conf;
 
-/* For options whose effect is given anyway. */
-int perf_opts_ignore(void *conf, const char *arg, struct err *err);
 #define PERF_IGNORED(name_, key_, arg_, help_, differs_, ...) \
-	OPT_CALL_ROW(perf_opts_ignore, name_, key_, arg_, help_, .differs = (differs_), ##__VA_ARGS__)
+	OPT_CALL_ROW(opt_ignore, name_, key_, arg_, help_, .differs = (differs_), ##__VA_ARGS__)
 
 /*
  * The event of perf record and perf top, by -e and -u. The configuration of their rows begins with it, so that the

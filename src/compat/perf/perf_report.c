@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,16 +40,14 @@ struct report_conf {
 	struct outfile *out;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_sort)
+OPT_CALL(on_sort)
 {
 	struct report_conf *c = conf;
 
 	return perf_table_sort(arg, false, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_fields)
+OPT_CALL(on_fields)
 {
 	struct report_conf *c = conf;
 
@@ -58,12 +55,12 @@ CALL(on_fields)
 	return perf_table_sort(arg, true, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_chain)
+OPT_CALL(on_chain)
 {
 	return perf_chain_parse(arg ? arg : "graph", &((struct report_conf *)conf)->table.chain, err);
 }
 
-CALL(on_limit)
+OPT_CALL(on_limit)
 {
 	char *end;
 
@@ -188,11 +185,6 @@ static int report_open(struct sink *s, _unused_ struct err *err)
 	return perf_hist_open(s->state, &((struct report_conf *)s->opts->ctx)->hist, s->opts);
 }
 
-static int report_event(struct sink *s, const struct event *ev)
-{
-	return perf_hist_take(s->state, ev);
-}
-
 /* "98 ", "1K": as few digits as perf's. */
 static void put_number(uint64_t n, struct buf *out)
 {
@@ -277,7 +269,7 @@ static const struct sink_ops report_sink = {
 	.shows = SINK_SHOWS_STACKS,
 	.state_size = sizeof(struct perf_hist),
 	.open = report_open,
-	.event = report_event,
+	.event = perf_hist_event,
 	.close = report_close,
 };
 
@@ -316,10 +308,8 @@ static int report_run(void *conf, const struct cmd_words *w)
 	if (w->words.len)
 		c->hist.rows.symbol_part = w->words.items[0];
 	settle(c);
-	if (outfile_open(NULL, &c->out, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_FAIL;
-	}
+	if (outfile_open(NULL, &c->out, &err) < 0)
+		return cmd_error(CMD_FAIL, "%s", err.msg);
 	status = perf_input_run(&c->run, &in, w);
 	outfile_free(c->out);
 	return status;

@@ -35,17 +35,15 @@ const char *perf_rows_text(struct perf_rows *r, const char *text)
 
 int perf_rows_add_frame(struct perf_rows *r, const struct perf_frame *f)
 {
-	if (!f->sym || !f->dso || vec_grow(&r->frames) < 0)
+	if (!f->sym || !f->dso || vec_push(&r->frames, *f) < 0)
 		return -ENOMEM;
-	r->frames.items[r->frames.len++] = *f;
 	return 0;
 }
 
 int perf_rows_add_cell(struct perf_rows *r, const struct perf_cell *c)
 {
-	if (!c->comm || vec_grow(&r->cells) < 0)
+	if (!c->comm || vec_push(&r->cells, *c) < 0)
 		return -ENOMEM;
-	r->cells.items[r->cells.len++] = *c;
 	return 0;
 }
 
@@ -104,9 +102,8 @@ static int add_place(struct perf_rows *r, uint32_t cell, uint32_t frame)
 	/* a function that recurs counts once */
 	if (row->places.len && row->places.items[row->places.len - 1].cell == cell)
 		return 0;
-	if (vec_grow(&row->places) < 0)
+	if (vec_push(&row->places, (struct perf_place){ .cell = cell, .frame = frame }) < 0)
 		return -ENOMEM;
-	row->places.items[row->places.len++] = (struct perf_place){ .cell = cell, .frame = frame };
 	row->total.value += c->value;
 	row->total.count += c->count;
 	row->depth = MAX(row->depth, (size_t)(frame ? frame + 1 : c->n));
@@ -129,14 +126,9 @@ static int add_places(struct perf_rows *r, uint32_t cell)
 static int by_weight(const void *a, const void *b, void *children)
 {
 	const struct perf_row *x = a, *y = b;
+	int r = *(bool *)children ? COMPARE(y->total.value, x->total.value) ?: COMPARE(y->depth, x->depth) : 0;
 
-	if (*(bool *)children && x->total.value != y->total.value)
-		return x->total.value < y->total.value ? 1 : -1;
-	if (*(bool *)children && x->depth != y->depth)
-		return x->depth < y->depth ? 1 : -1;
-	if (x->self.value != y->self.value)
-		return x->self.value < y->self.value ? 1 : -1;
-	return strcmp(x->frame.sym, y->frame.sym);
+	return r ?: COMPARE(y->self.value, x->self.value) ?: strcmp(x->frame.sym, y->frame.sym);
 }
 
 int perf_rows_finish(struct perf_rows *r)

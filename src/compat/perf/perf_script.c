@@ -2,13 +2,8 @@
 /*
  * sonde compat perf script: samples of a recording in the lines of perf script.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "base/cleanup.h"
 #include "base/err.h"
-#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/run/run.h"
 #include "compat/compat.h"
@@ -134,10 +129,8 @@ static int print_lines(struct script_conf *c, const struct cmd_words *w)
 	struct err err = { 0 };
 	int status;
 
-	if (outfile_open(NULL, &c->lines.out, &err) < 0) {
-		log_error("%s", err.msg);
-		return CMD_FAIL;
-	}
+	if (outfile_open(NULL, &c->lines.out, &err) < 0)
+		return cmd_error(CMD_FAIL, "%s", err.msg);
 	status = perf_input_run(&c->run, &in, w);
 	outfile_free(c->lines.out);
 	return status;
@@ -147,10 +140,8 @@ static int script_run(void *conf, const struct cmd_words *w)
 {
 	struct script_conf *c = conf;
 
-	if (w->words.len) {
-		log_error("perf script %s is not supported: " NO_SCRIPTS, w->words.items[0]);
-		return CMD_USAGE;
-	}
+	if (w->words.len)
+		return cmd_error(CMD_USAGE, "perf script %s is not supported: " NO_SCRIPTS, w->words.items[0]);
 	c->lines.header |= c->lines.header_only;
 	c->lines.file = c->run.read ? c->run.read : "perf.data";
 	return print_lines(c, w);

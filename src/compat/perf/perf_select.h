@@ -11,7 +11,6 @@
 
 #include "base/opt.h"
 
-struct err;
 struct event;
 
 struct perf_select {

@@ -115,18 +115,15 @@ static int by_total(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
-	if (x->key.tid != y->key.tid)
-		return x->key.tid < y->key.tid ? -1 : 1;
-	if (x->sums->total_ns != y->sums->total_ns)
-		return x->sums->total_ns < y->sums->total_ns ? 1 : -1;
-	return x->key.call < y->key.call ? -1 : x->key.call > y->key.call;
+	return COMPARE(x->key.tid, y->key.tid) ?: COMPARE(y->sums->total_ns, x->sums->total_ns) ?:
+	       COMPARE(x->key.call, y->key.call);
 }
 
 static int by_code(const void *a, const void *b)
 {
 	const struct errno_key *x = a, *y = b;
 
-	return x->code < y->code ? -1 : x->code > y->code;
+	return COMPARE(x->code, y->code);
 }
 
 static int put_errnos(const struct perf_sums *s, const struct call_key *key, struct buf *out)
@@ -202,9 +199,7 @@ static int by_events(const void *a, const void *b)
 {
 	const struct thread_row *x = a, *y = b;
 
-	if (x->thread->events != y->thread->events)
-		return x->thread->events < y->thread->events ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(x->thread->events, y->thread->events) ?: COMPARE(x->tid, y->tid);
 }
 
 int perf_sums_put(const struct perf_sums *s, bool errnos, struct buf *out)

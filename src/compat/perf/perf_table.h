@@ -10,9 +10,6 @@
 
 #include "compat/perf/perf_chain.h"
 
-struct buf;
-struct err;
-struct perf_rows;
 struct perf_rows_opts;
 
 /* Columns, from left to right. */

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -49,21 +48,19 @@ struct top_conf {
 	struct buf where, text;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_frequency)
+OPT_CALL(on_frequency)
 {
 	return perf_opts_frequency(arg, &((struct top_conf *)conf)->profile.cpu.frequency, err);
 }
 
-CALL(on_sort)
+OPT_CALL(on_sort)
 {
 	struct top_conf *c = conf;
 
 	return perf_table_sort(arg, false, &c->table, &c->hist.rows, err);
 }
 
-CALL(on_fields)
+OPT_CALL(on_fields)
 {
 	struct top_conf *c = conf;
 
@@ -71,7 +68,7 @@ CALL(on_fields)
 }
 
 /* Modes of recording, then what perf report -g takes. */
-CALL(on_call_graph)
+OPT_CALL(on_call_graph)
 {
 	struct top_conf *c = conf;
 
@@ -79,7 +76,7 @@ CALL(on_call_graph)
 	return perf_chain_parse(perf_opts_after_mode(arg), &c->table.chain, err);
 }
 
-CALL(on_limit)
+OPT_CALL(on_limit)
 {
 	char *end;
 
@@ -266,11 +263,6 @@ static int top_open(struct sink *s, _unused_ struct err *err)
 	return r;
 }
 
-static int top_event(struct sink *s, const struct event *ev)
-{
-	return perf_hist_take(s->state, ev);
-}
-
 /* The last table is that of the rest, unless it has none. */
 static int top_close(struct sink *s)
 {
@@ -289,7 +281,7 @@ static const struct sink_ops top_sink = {
 	.shows = SINK_SHOWS_STACKS,
 	.state_size = sizeof(struct perf_hist),
 	.open = top_open,
-	.event = top_event,
+	.event = perf_hist_event,
 	.close = top_close,
 };
 

@@ -40,8 +40,6 @@ struct trace_conf {
 	struct buf names, where;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
 /* Adds the calls that the pattern matches; 0 = none does. */
 static unsigned add_matching(const char *pattern, bool negated, struct buf *names)
 {
@@ -57,7 +55,7 @@ static unsigned add_matching(const char *pattern, bool negated, struct buf *name
 }
 
 /* "open*,close", "!read", "file"; an event of another kind has a colon. */
-CALL(on_expr)
+OPT_CALL(on_expr)
 {
 	struct trace_conf *c = conf;
 	const char *list = arg, *word;
@@ -83,7 +81,7 @@ CALL(on_expr)
 	return buf_error(&c->names) ? err_errno(err, -ENOMEM, "-e") : 0;
 }
 
-CALL(on_duration)
+OPT_CALL(on_duration)
 {
 	struct trace_conf *c = conf;
 	char *end;
@@ -224,9 +222,8 @@ static int add_wheres(struct trace_conf *c, struct err *err)
 		r = add_user(c->uid, &c->where, err);
 	if (r < 0 || !c->where.len)
 		return r;
-	if (buf_error(&c->where) || vec_grow(wheres) < 0)
+	if (buf_error(&c->where) || vec_push(wheres, buf_str(&c->where)) < 0)
 		return err_errno(err, -ENOMEM, "cannot begin");
-	wheres->items[wheres->len++] = buf_str(&c->where);
 	return 0;
 }
 
@@ -236,9 +233,8 @@ static int add_pids(struct trace_conf *c)
 	struct opt_u32v *to = c->no_inherit || run->read ? &run->pids : &run->trees;
 
 	for (size_t i = 0; i < c->pids.len; i++) {
-		if (vec_grow(to) < 0)
+		if (vec_push(to, c->pids.items[i]) < 0)
 			return -ENOMEM;
-		to->items[to->len++] = c->pids.items[i];
 	}
 	return 0;
 }
@@ -249,10 +245,7 @@ static int add_calls(struct trace_conf *c)
 
 	if (!c->names.len)
 		return 0;
-	if (vec_grow(calls) < 0)
-		return -ENOMEM;
-	calls->items[calls->len++] = buf_str(&c->names);
-	return 0;
+	return vec_push(calls, buf_str(&c->names));
 }
 
 /* ---- the run ---- */

@@ -31,11 +31,10 @@ int bcc_maps_keys(const char *option, const char *path, uint64_t **ret, size_t *
 	for (; bpf_map_get_next_key(fd, at, &key) == 0; at = &key) {
 		if (keys.len >= info.max_entries)	/* the map may change meanwhile */
 			break;
-		if (vec_grow(&keys) < 0) {
+		if (vec_push(&keys, key) < 0) {
 			vec_fini(&keys);
 			return err_errno(err, -ENOMEM, "%s %s", option, path);
 		}
-		keys.items[keys.len++] = key;
 	}
 	if (!keys.len) {
 		vec_fini(&keys);

@@ -143,9 +143,8 @@ static int apply_cgroup_map(struct bcc_conf *c, struct err *err)
 	if (r >= 0 && buf_error(text))
 		r = err_errno(err, -ENOMEM, "--cgroupmap");
 	for (const char *p = text->data; r >= 0 && p && p < text->data + text->len; p += strlen(p) + 1) {
-		if (vec_grow(cgroups) < 0)
+		if (vec_push(cgroups, p) < 0)
 			return err_errno(err, -ENOMEM, "--cgroupmap");
-		cgroups->items[cgroups->len++] = p;
 	}
 	return r;
 }

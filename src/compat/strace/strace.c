@@ -154,9 +154,8 @@ static int select_calls(struct strace_conf *c)
 
 	if (strace_set_is_all(&c->o.trace))
 		return 0;
-	if (strace_set_names(&c->o.trace, &c->calls) < 0 || vec_grow(calls) < 0)
+	if (strace_set_names(&c->o.trace, &c->calls) < 0 || vec_push(calls, buf_str(&c->calls)) < 0)
 		return -ENOMEM;
-	calls->items[calls->len++] = buf_str(&c->calls);
 	return 0;
 }
 
@@ -166,15 +165,13 @@ static int select_processes(struct strace_conf *c)
 	struct opt_u32v *to = c->o.follow ? &run->trees : &run->pids;
 
 	if (c->o.daemonize) {
-		if (vec_grow(to) < 0)
+		if (vec_push(to, c->pid) < 0)
 			return -ENOMEM;
-		to->items[to->len++] = c->pid;
 	}
 
 	for (size_t i = 0; i < c->o.pids.len; i++) {
-		if (vec_grow(to) < 0)
+		if (vec_push(to, c->o.pids.items[i]) < 0)
 			return -ENOMEM;
-		to->items[to->len++] = c->o.pids.items[i];
 		if (!(c->o.quiet & STRACE_QUIET_ATTACH))
 			buf_printf(&c->ready, "%sstrace: Process %u attached", c->ready.len ? "\n" : "",
 				   c->o.pids.items[i]);
@@ -192,11 +189,10 @@ static int resolve_paths(struct strace_opts *o)
 			free(path);
 			continue;
 		}
-		if (vec_grow(&o->resolved) < 0) {
+		if (vec_push(&o->resolved, path) < 0) {
 			free(path);
 			return -ENOMEM;
 		}
-		o->resolved.items[o->resolved.len++] = path;
 		if (!(o->quiet & STRACE_QUIET_PATH))
 			fprintf(stderr, "strace: Requested path \"%s\" resolved into \"%s\"\n", o->paths.items[i],
 				path);

@@ -51,8 +51,6 @@ void strace_opts_fini(struct strace_opts *o)
 	vec_fini(&o->write.list);
 }
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
 /* ---- times ---- */
 
 static int take_digits(const char *option, const char *arg, unsigned *ret, struct err *err)
@@ -102,7 +100,7 @@ static int take_stamp(struct strace_opts *o, const char *part, struct err *err)
 	return take_digits("absolute-timestamps", part, &o->digits, err);
 }
 
-CALL(on_stamp)
+OPT_CALL(on_stamp)
 {
 	static const struct {
 		enum strace_clock clock;
@@ -134,7 +132,7 @@ CALL(on_stamp)
 	return r;
 }
 
-CALL(on_relative)
+OPT_CALL(on_relative)
 {
 	struct strace_opts *o = conf;
 
@@ -142,7 +140,7 @@ CALL(on_relative)
 	return arg ? take_digits("relative-timestamps", arg, &o->relative_digits, err) : 0;
 }
 
-CALL(on_times)
+OPT_CALL(on_times)
 {
 	struct strace_opts *o = conf;
 
@@ -152,27 +150,27 @@ CALL(on_times)
 
 /* ---- selection ---- */
 
-CALL(on_trace)
+OPT_CALL(on_trace)
 {
 	return strace_set_calls(arg, &((struct strace_opts *)conf)->trace, err);
 }
-CALL(on_raw)
+OPT_CALL(on_raw)
 {
 	return strace_set_calls(arg, &((struct strace_opts *)conf)->raw, err);
 }
-CALL(on_abbrev)
+OPT_CALL(on_abbrev)
 {
 	return strace_set_calls(arg, &((struct strace_opts *)conf)->abbrev, err);
 }
-CALL(on_signal)
+OPT_CALL(on_signal)
 {
 	return strace_set_signals(arg, &((struct strace_opts *)conf)->signals, err);
 }
-CALL(on_read)
+OPT_CALL(on_read)
 {
 	return strace_set_fds(arg, &((struct strace_opts *)conf)->read, err);
 }
-CALL(on_write)
+OPT_CALL(on_write)
 {
 	return strace_set_fds(arg, &((struct strace_opts *)conf)->write, err);
 }
@@ -183,23 +181,19 @@ static const struct strace_word status_words[] = {
 	{ "detached", STRACE_STATUS_DETACHED },	    { 0 },
 };
 
-CALL(on_status)
+OPT_CALL(on_status)
 {
 	return strace_set_words("status", arg, status_words, &((struct strace_opts *)conf)->status, err);
 }
 
-CALL(on_successful)
+OPT_CALL(on_successful)
 {
-	(void)arg;
-	(void)err;
 	((struct strace_opts *)conf)->status = STRACE_STATUS_SUCCESSFUL;
 	return 0;
 }
 
-CALL(on_failed)
+OPT_CALL(on_failed)
 {
-	(void)arg;
-	(void)err;
 	((struct strace_opts *)conf)->status = STRACE_STATUS_FAILED;
 	return 0;
 }
@@ -213,7 +207,7 @@ static const struct strace_word quiet_words[] = {
 	{ "superseded", STRACE_QUIET_OTHERS },	  { 0 },
 };
 
-CALL(on_quiet)
+OPT_CALL(on_quiet)
 {
 	struct strace_opts *o = conf;
 
@@ -230,7 +224,7 @@ static const struct strace_word fds_words[] = {
 	{ 0 },
 };
 
-CALL(on_fds)
+OPT_CALL(on_fds)
 {
 	struct strace_opts *o = conf;
 
@@ -240,7 +234,7 @@ CALL(on_fds)
 	return 0;
 }
 
-CALL(on_stacks)
+OPT_CALL(on_stacks)
 {
 	if (arg && strcmp(arg, "symbol") != 0)
 		return err_set(err, -EINVAL, "--stack-trace=%s is not supported: frames have names by symbol", arg);
@@ -248,7 +242,7 @@ CALL(on_stacks)
 	return 0;
 }
 
-CALL(on_pids)
+OPT_CALL(on_pids)
 {
 	static const struct strace_word words[] = { { "comm", 1 }, { 0 } };
 	struct strace_opts *o = conf;
@@ -265,7 +259,7 @@ CALL(on_pids)
 	return r;
 }
 
-CALL(on_hex)
+OPT_CALL(on_hex)
 {
 	static const struct {
 		const char *name;
@@ -290,16 +284,15 @@ CALL(on_hex)
 	return 0;
 }
 
-CALL(on_style)
+OPT_CALL(on_style)
 {
-	(void)conf;
 	if (!strcmp(arg, "abbrev"))
 		return 0;
 	return err_set(err, -EINVAL,
 		       "-X %s is not supported: constants are printed as names; -e raw=SET prints numbers", arg);
 }
 
-CALL(on_strings)
+OPT_CALL(on_strings)
 {
 	struct strace_opts *o = conf;
 	uint32_t n;
@@ -313,7 +306,7 @@ CALL(on_strings)
 /* ---- processes ---- */
 
 /* Numbers between commas and blanks, as pidof(1) and pgrep(1) print them. */
-CALL(on_attach)
+OPT_CALL(on_attach)
 {
 	struct strace_opts *o = conf;
 	char word[16];
@@ -331,17 +324,15 @@ CALL(on_attach)
 	return 0;
 }
 
-CALL(on_follow)
+OPT_CALL(on_follow)
 {
 	struct strace_opts *o = conf;
 
-	(void)arg;
-	(void)err;
 	o->separately = o->separately || o->follow++;
 	return 0;
 }
 
-CALL(on_detach)
+OPT_CALL(on_detach)
 {
 	if (strcmp(arg, "execve") != 0)
 		return err_set(err, -EINVAL, "-b %s: only execve is possible", arg);
@@ -349,7 +340,7 @@ CALL(on_detach)
 	return 0;
 }
 
-CALL(on_daemonize)
+OPT_CALL(on_daemonize)
 {
 	static const struct {
 		const char *name;
@@ -398,7 +389,7 @@ static int column_named(const char *text, size_t len)
 	return -EINVAL;
 }
 
-CALL(on_sort)
+OPT_CALL(on_sort)
 {
 	struct strace_opts *o = conf;
 	int column = column_named(arg, strlen(arg));
@@ -414,7 +405,7 @@ static bool has_column(const uint8_t *columns, size_t n, uint8_t column)
 	return n && memchr(columns, column, n);
 }
 
-CALL(on_columns)
+OPT_CALL(on_columns)
 {
 	struct strace_opts *o = conf;
 	uint8_t columns[STRACE_COLUMN__MAX] = { 0 };
@@ -438,12 +429,10 @@ CALL(on_columns)
 	return 0;
 }
 
-CALL(on_always)
+OPT_CALL(on_always)
 {
 	struct strace_opts *o = conf;
 
-	(void)arg;
-	(void)err;
 	o->always = true;
 	return 0;
 }
@@ -451,7 +440,7 @@ CALL(on_always)
 /* ---- expressions ---- */
 
 /* "NAME=SET"; a name alone is that of a call. */
-CALL(on_expr)
+OPT_CALL(on_expr)
 {
 	static const struct {
 		const char *name, *option;

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <regex.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

@@ -10,9 +10,6 @@
 
 #include "base/opt.h"
 
-struct buf;
-struct err;
-
 #define STRACE_SET_CALLS 1024 /* rows of sys_calls that a set has room for */
 
 /* Rows of sys_calls, as bits. */

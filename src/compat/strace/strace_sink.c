@@ -423,13 +423,6 @@ static void print_pid(void *ctx, int32_t pid, struct buf *out)
 	add_pid(((struct print_ctx *)ctx)->sink, pid, out);
 }
 
-static bool never_returns(const struct sys_body *b)
-{
-	const struct sys_call *call = sys_table_call_find(b->abi, b->nr);
-
-	return call && call->ret == SYS_ARG_NONE;
-}
-
 static void add_raw(const struct sys_body *b, bool entered, size_t column, struct buf *out)
 {
 	char name[24];
@@ -633,7 +626,7 @@ static int on_call(struct strace_sink *s, const struct event *ev, struct task *t
 
 	if (!b || (!sys_body_is_entry(ev) && sys_event_is_birth(b)))
 		return 0; /* the line of the parent shows it */
-	if (sys_body_is_entry(ev) && !never_returns(b))
+	if (sys_body_is_entry(ev) && !sys_body_never_returns(b))
 		return 0;
 	if (t->will_exec && s->o->daemonize && !is_exec(b))
 		return 0; /* it waits to be watched */

@@ -101,11 +101,10 @@ static int keep_loose(struct strace_stacks *s, struct stack *st)
 		free(s->loose.items[0].locs);
 		drop_loose(s, 0);
 	}
-	if (vec_grow(&s->loose) < 0) {
+	if (vec_push(&s->loose, *st) < 0) {
 		free(st->locs);
 		return -ENOMEM;
 	}
-	s->loose.items[s->loose.len++] = *st;
 	return 0;
 }
 

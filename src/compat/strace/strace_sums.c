@@ -78,14 +78,11 @@ static int compare(const void *a, const void *b, void *column)
 {
 	const struct sum *x = a, *y = b;
 	unsigned by = *(const unsigned *)column;
-	uint64_t n = number_of(x, by), m = number_of(y, by);
 	char first[24], second[24];
 
 	if (by == STRACE_COLUMN_NAME)
 		return strcmp(name_of(x, first), name_of(y, second));
-	if (n != m)
-		return n < m ? 1 : -1;
-	return x->key < y->key ? -1 : x->key > y->key;
+	return COMPARE(number_of(y, by), number_of(x, by)) ?: COMPARE(x->key, y->key);
 }
 
 /* ---- the table ---- */

@@ -27,8 +27,6 @@ struct sysdig_conf {
 	const char *chisel_info;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
 static int set_data(void *conf, enum scap_buffer_form form)
 {
 	struct syscalls_conf *c = conf;
@@ -37,37 +35,17 @@ static int set_data(void *conf, enum scap_buffer_form form)
 	return 0;
 }
 
-CALL(on_ascii)
-{
-	(void)arg;
-	(void)err;
-	return set_data(conf, SCAP_BUFFER_ASCII);
-}
-CALL(on_hex)
-{
-	(void)arg;
-	(void)err;
-	return set_data(conf, SCAP_BUFFER_HEX);
-}
-CALL(on_hex_ascii)
-{
-	(void)arg;
-	(void)err;
-	return set_data(conf, SCAP_BUFFER_HEX_ASCII);
-}
-CALL(on_base64)
-{
-	(void)arg;
-	(void)err;
-	return set_data(conf, SCAP_BUFFER_BASE64);
-}
+OPT_CALL(on_ascii) { return set_data(conf, SCAP_BUFFER_ASCII); }
+OPT_CALL(on_hex) { return set_data(conf, SCAP_BUFFER_HEX); }
+OPT_CALL(on_hex_ascii) { return set_data(conf, SCAP_BUFFER_HEX_ASCII); }
+OPT_CALL(on_base64) { return set_data(conf, SCAP_BUFFER_BASE64); }
 
 /* As sysdig's, with sonde's field of the pod. */
 #define FORM_POD \
 	"*%evt.num %evt.outputtime %evt.cpu %k8s.pod (%container.id) %proc.name (%thread.tid:%thread.vtid) " \
 	"%evt.dir %evt.type %evt.info"
 
-CALL(on_print)
+OPT_CALL(on_print)
 {
 	struct syscalls_conf *c = conf;
 
@@ -90,16 +68,16 @@ static int take_seconds(const char *option, const char *arg, uint64_t *ret_ns, s
 	return 0;
 }
 
-CALL(on_rotate_time)
+OPT_CALL(on_rotate_time)
 {
 	return take_seconds("-G", arg, &((struct syscalls_conf *)conf)->run.rotate_ns, err);
 }
-CALL(on_duration)
+OPT_CALL(on_duration)
 {
 	return take_seconds("-M", arg, &((struct syscalls_conf *)conf)->run.duration_ns, err);
 }
 
-CALL(on_file_size)
+OPT_CALL(on_file_size)
 {
 	struct syscalls_conf *c = conf;
 	uint32_t n;
@@ -110,7 +88,7 @@ CALL(on_file_size)
 	return 0;
 }
 
-CALL(on_time)
+OPT_CALL(on_time)
 {
 	struct sysdig_conf *c = conf;
 
@@ -141,7 +119,7 @@ static const struct {
 	{ "spectrogram", "spectrogram", "CPU Usage", "latencies, a line a second" },
 };
 
-CALL(on_chisel)
+OPT_CALL(on_chisel)
 {
 	struct sysdig_conf *c = conf;
 
@@ -160,21 +138,11 @@ CALL(on_chisel)
 		       "filter, or sonde rpc for HTTP and memcached", arg);
 }
 
-CALL(on_faults)
+OPT_CALL(on_faults)
 {
 	struct syscalls_conf *c = conf;
 
-	(void)arg;
-	(void)err;
 	c->sys.events_too |= SYS_EVENT_FAULT;
-	return 0;
-}
-
-CALL(on_always)
-{
-	(void)conf;
-	(void)arg;
-	(void)err;
 	return 0;
 }
 
@@ -219,19 +187,19 @@ static const struct opt sysdig_opts[] = {
 	ROW(list_events, "list-events", 'L', OPT_BOOL, NULL, "list types of events",
 	    .differs = "those of sonde, with their fields"),
 	ROW(version, "version", 0, OPT_BOOL, NULL, "print the version", .differs = "it is sonde's"),
-	OPT_CALL_ROW(on_always, "progress", 'P', NULL, "progress of reading", .differs = "ignored: none is printed"),
-	OPT_CALL_ROW(on_always, "exclude-users", 'E', NULL, "no tables of users",
+	OPT_CALL_ROW(opt_ignore, "progress", 'P', NULL, "progress of reading", .differs = "ignored: none is printed"),
+	OPT_CALL_ROW(opt_ignore, "exclude-users", 'E', NULL, "no tables of users",
 		     .differs = "ignored: names of users come from the capture"),
 	OPT_CALL_ROW(on_faults, "page-faults", 0, NULL, "page faults too"),
-	OPT_CALL_ROW(on_always, "displayflt", 'd', NULL, "a filter of what is shown",
+	OPT_CALL_ROW(opt_ignore, "displayflt", 'd', NULL, "a filter of what is shown",
 		     .differs = "always so: processes and descriptors are followed whatever the filter"),
 	RUN(gzip, "compress", 'z', OPT_BOOL, NULL, "compress the capture"),
-	OPT_CALL_ROW(on_always, "fatfile", 'F', NULL, "with a filter, write what the state of its events needs",
+	OPT_CALL_ROW(opt_ignore, "fatfile", 'F', NULL, "with a filter, write what the state of its events needs",
 		     .differs = "always so: processes and descriptors are introduced before their first event, their "
 				"ends are not told"),
-	OPT_CALL_ROW(on_always, "filter-proclist", 0, NULL, "with a filter, only its processes in the tables",
+	OPT_CALL_ROW(opt_ignore, "filter-proclist", 0, NULL, "with a filter, only its processes in the tables",
 		     .differs = "always so"),
-	OPT_CALL_ROW(on_always, "unbuffered", 0, NULL, "each line at once",
+	OPT_CALL_ROW(opt_ignore, "unbuffered", 0, NULL, "each line at once",
 		     .differs = "always so, at most --latency (50 ms) after the event"),
 	REFUSED("bpf", 'B', "PROBE", "the probe is built in"),
 	REFUSED("cri", 0, "PATH", NO_KUBERNETES),
@@ -306,10 +274,8 @@ static int run_lines(struct sysdig_conf *c, const struct cmd_words *w)
 		c->syscalls.watcher = &sysdig_lines_sink;
 		c->syscalls.watcher_ctx = lines;
 	}
-	if (c->syscalls.watcher && !lines) {
-		log_error("out of memory");
-		return CMD_FAIL;
-	}
+	if (c->syscalls.watcher && !lines)
+		return cmd_error(CMD_FAIL, "out of memory");
 	status = syscalls_run(&c->syscalls, w);
 	sysdig_lines_free(lines);
 	return status;

@@ -54,12 +54,10 @@ static int read_names(struct sysdig_lines *l, const char *form)
 		snprintf(n.text, sizeof(n.text), "%.*s", (int)len, form);
 		if (!len || has_name(l, &n))
 			continue;
-		if (vec_grow(&l->names) < 0)
+		if (vec_push(&l->names, n) < 0)
 			return -ENOMEM;
-		l->names.items[l->names.len++] = n;
 	}
-	if (l->names.len)
-		qsort(l->names.items, l->names.len, sizeof(struct name), by_text);
+	vec_sort(&l->names, by_text);
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <net/if.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -45,9 +44,7 @@ struct tcpdump_conf {
 	struct buf expr, ready;
 };
 
-#define CALL(fn) static int fn(void *conf, const char *arg, struct err *err)
-
-CALL(on_interface)
+OPT_CALL(on_interface)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -55,14 +52,13 @@ CALL(on_interface)
 		c->any = true;
 		return 0;
 	}
-	if (vec_grow(&c->capture.run.ifaces) < 0)
+	if (vec_push(&c->capture.run.ifaces, arg) < 0)
 		return err_errno(err, -ENOMEM, "-i");
-	c->capture.run.ifaces.items[c->capture.run.ifaces.len++] = arg;
 	return 0;
 }
 
 /* 0 means the default, whole packets. */
-CALL(on_snaplen)
+OPT_CALL(on_snaplen)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -71,13 +67,12 @@ CALL(on_snaplen)
 		return err_set(err, -EINVAL, "invalid snaplen %s", arg);
 	snprintf(c->snaplen, sizeof(c->snaplen), "%u", n);
 	c->capture.net.snaplen.len = 0;
-	if (vec_grow(&c->capture.net.snaplen) < 0)
+	if (vec_push(&c->capture.net.snaplen, c->snaplen) < 0)
 		return err_errno(err, -ENOMEM, "-s");
-	c->capture.net.snaplen.items[c->capture.net.snaplen.len++] = c->snaplen;
 	return 0;
 }
 
-CALL(on_file_size)
+OPT_CALL(on_file_size)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -88,7 +83,7 @@ CALL(on_file_size)
 	return 0;
 }
 
-CALL(on_seconds)
+OPT_CALL(on_seconds)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -99,7 +94,7 @@ CALL(on_seconds)
 	return 0;
 }
 
-CALL(on_files)
+OPT_CALL(on_files)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -108,7 +103,7 @@ CALL(on_files)
 	return 0;
 }
 
-CALL(on_buffer)
+OPT_CALL(on_buffer)
 {
 	struct tcpdump_conf *c = conf;
 	uint32_t n;
@@ -119,7 +114,7 @@ CALL(on_buffer)
 	return 0;
 }
 
-CALL(on_precision)
+OPT_CALL(on_precision)
 {
 	struct tcpdump_conf *c = conf;
 
@@ -129,18 +124,14 @@ CALL(on_precision)
 	return 0;
 }
 
-CALL(on_micro)
+OPT_CALL(on_micro)
 {
-	(void)arg;
-	(void)err;
 	((struct tcpdump_conf *)conf)->o.nano = false;
 	return 0;
 }
 
-CALL(on_always)
+OPT_CALL(on_always)
 {
-	(void)arg;
-	(void)err;
 	((struct tcpdump_conf *)conf)->always = true;
 	return 0;
 }
@@ -262,8 +253,7 @@ static int list_interfaces(void)
 	printf("%u.any (Pseudo-device that captures on all interfaces) [Up, Running]\n", ++n);
 	if (all)
 		if_freenameindex(all);
-	if (fd >= 0)
-		close(fd);
+	cleanup_close(&fd);
 	return CMD_OK;
 }
 

@@ -2,7 +2,6 @@
 /*
  * DNS messages on port 53, and those of multicast DNS (RFC 6762), whose classes have a flag.
  */
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -2,7 +2,6 @@
 /*
  * ICMP and ICMPv6.
  */
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

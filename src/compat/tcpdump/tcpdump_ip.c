@@ -2,7 +2,6 @@
 /*
  * IPv4 and IPv6 with extension headers.
  */
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/macros.h"

@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/vec.h"
 #include "elf/dwarf/dwimage.h"
-#include "elf/range.h"
 
 #define VISITS_MAX (1u << 24)	/* limit of entries visited; the largest programs need some millions */
 #define DEPTH_MAX 64
@@ -90,7 +90,7 @@ static size_t each_covered(struct walk *w, Dwarf_Die *die, void (*fn)(struct wal
 
 	while (w->visits < VISITS_MAX && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
 		w->visits++;
-		for (size_t i = range_first(w->addrs, w->n, start); i < w->n && w->addrs[i] < end; i++) {
+		for (size_t i = vec_first(w->addrs, w->n, start); i < w->n && w->addrs[i] < end; i++) {
 			w->visits++;
 			n++;
 			fn(w, die, i);
@@ -144,11 +144,8 @@ static void take_func(struct walk *w, Dwarf_Die *die, size_t i)
 		c->dies[c->n++] = *die;
 }
 
-static void take_block(struct walk *w, Dwarf_Die *die, size_t i)
+static void take_block(_unused_ struct walk *w, _unused_ Dwarf_Die *die, _unused_ size_t i)
 {
-	(void)w;
-	(void)die;
-	(void)i;
 }
 
 /* Whether entries below @die may cover an address. */

@@ -8,7 +8,6 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -223,10 +222,7 @@ static int add_record(struct compiler *k, struct cursor body)
 		k->table.n_skipped++;
 		return 0;
 	}
-	if (vec_grow(&k->fdes) < 0)
-		return -ENOMEM;
-	k->fdes.items[k->fdes.len++] = f;
-	return 0;
+	return vec_push(&k->fdes, f);
 }
 
 static int read_records(struct compiler *k)
@@ -268,15 +264,12 @@ static int add_entry(struct compiler *k, const struct elf *e)
 
 	if (!seg || has_fde(k, entry))
 		return 0;
-	if (vec_grow(&k->fdes) < 0)
-		return -ENOMEM;
-	k->fdes.items[k->fdes.len++] = (struct fde){
+	return vec_push(&k->fdes, (struct fde){
 		.start = entry,
 		.end = entry + MIN((uint64_t)ENTRY_BYTES, seg->filesz - (entry - seg->vaddr)),
 		.bias = seg->vaddr - seg->off,
 		.is_entry = true,
-	};
-	return 0;
+	});
 }
 
 static int by_offset(const void *a, const void *b)
@@ -284,7 +277,7 @@ static int by_offset(const void *a, const void *b)
 	const struct fde *x = a, *y = b;
 	uint64_t p = x->start - x->bias, q = y->start - y->bias;
 
-	return p < q ? -1 : p > q ? 1 : x->program < y->program ? -1 : 1;
+	return COMPARE(p, q) ?: COMPARE(x->program, y->program);
 }
 
 static int compile_entry(struct compiler *k, const struct fde *f)
@@ -366,8 +359,7 @@ static int compile_all(struct compiler *k, uint64_t *ret_end)
 	const struct fde *f = k->fdes.items;
 	int r = 0;
 
-	if (k->fdes.len)
-		qsort(k->fdes.items, k->fdes.len, sizeof(*f), by_offset);
+	vec_sort(&k->fdes, by_offset);
 	*ret_end = 0;
 	for (size_t i = 0; i < k->fdes.len && r >= 0; i++) {
 		r = compile_one(k, &f[i], i + 1 < k->fdes.len ? fde_off(&f[i + 1]) : UINT64_MAX);

@@ -23,9 +23,8 @@ int ehframe_table_init(struct cfi_table *t, size_t max_rows)
 	*t = (struct cfi_table){ .max_rows = max_rows };
 	map_init(&t->numbers, sizeof(struct sonde_unwind_rule), sizeof(uint32_t));
 	number = map_add(&t->numbers, &gap, NULL);
-	if (!number || vec_grow(&t->rules) < 0)
+	if (!number || vec_push(&t->rules, gap) < 0)
 		return -ENOMEM;
-	t->rules.items[t->rules.len++] = gap;
 	return 0;
 }
 
@@ -73,10 +72,7 @@ static int add_row(struct cfi_table *t, uint64_t off, uint32_t rule)
 	}
 	if (t->rows.len >= t->max_rows)
 		return -E2BIG;
-	if (vec_grow(&t->rows) < 0)
-		return -ENOMEM;
-	t->rows.items[t->rows.len++] = (struct cfi_row){ .off = off, .rule = rule };
-	return 0;
+	return vec_push(&t->rows, (struct cfi_row){ .off = off, .rule = rule });
 }
 
 int ehframe_table_add(struct cfi_table *t, uint64_t off, const struct sonde_unwind_rule *rule)
@@ -140,8 +136,7 @@ static int write_all(const struct cfi_table *t, struct sonde_unwind_head *h, con
 	buf_add(ret, h, sizeof(*h));
 	buf_add(ret, t->rules.items, rules);
 	buf_add(ret, pages->data, pages->len);
-	buf_add(ret, rows->data, rows->len);
-	return buf_error(ret);
+	return buf_add(ret, rows->data, rows->len);
 }
 
 int ehframe_table_write(struct cfi_table *t, uint64_t end_off, size_t max_bytes, struct buf *ret)

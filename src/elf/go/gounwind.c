@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "elf/dwarf/ehframe_cfa.h"
 #include "elf/dwarf/ehframe_table.h"
 #include "elf/elf.h"
@@ -45,12 +46,11 @@ static struct sonde_unwind_rule frame_rule(const struct cfi_arch *a, int32_t byt
 	return r;
 }
 
-static int add_part(void *ctx, uint64_t start, uint64_t end, int32_t bytes)
+static int add_part(void *ctx, uint64_t start, _unused_ uint64_t end, int32_t bytes)
 {
 	struct rows *w = ctx;
 	struct sonde_unwind_rule rule;
 
-	(void)end;
 	if (bytes < 0 || bytes > FRAME_MAX)
 		return ehframe_table_gap(w->table, start - w->bias);
 	rule = frame_rule(w->arch, bytes);

@@ -26,7 +26,6 @@
 
 #include "event/value.h"
 
-struct buf;
 struct err;
 struct event;
 struct event_desc;

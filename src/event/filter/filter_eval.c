@@ -444,9 +444,7 @@ static int walk_value(struct type_walk *w, const char *name)
 	while (r >= 0 && (d = registry_next(w->reg, &pos))) {
 		if (!event_desc_is_called(d, name))
 			continue;
-		r = vec_grow(&descs);
-		if (r >= 0)
-			descs.items[descs.len++] = d;
+		r = vec_push(&descs, d);
 	}
 	if (r >= 0)
 		r = w->fn(w->ctx, name, descs.items, descs.len);

@@ -281,11 +281,6 @@ static int parse_field(struct parser *p, struct check **ret)
 	return 0;
 }
 
-static bool op_is_equality(enum filter_op op)
-{
-	return op == FILTER_EQ || op == FILTER_NE || op == FILTER_IN || op == FILTER_INTERSECTS;
-}
-
 static bool type_named(const struct registry *reg, const char *name)
 {
 	const struct event_desc *d;
@@ -312,7 +307,7 @@ static int bind_types(struct parser *p, struct check *c)
 	struct binding *types;
 	size_t pos = 0, n = 0;
 
-	if (strcmp(c->name, "evt.type") != 0 || !op_is_equality(c->op))
+	if (strcmp(c->name, "evt.type") != 0 || !filter_op_is_equality(c->op))
 		return 0;
 	while ((d = registry_next(p->reg, &pos)))
 		n += value_names(c, d);
@@ -333,7 +328,7 @@ static bool names_a_type(const struct parser *p, const struct check *c, const st
 
 	if (strcmp(c->name, "evt.type"))
 		return true;
-	if (!op_is_equality(c->op))
+	if (!filter_op_is_equality(c->op))
 		return true;
 	for (size_t i = 0; i < c->n_bindings; i++)
 		if (!c->bindings[i].field->xlat || xlat_value(c->bindings[i].field->xlat, v->text, &number) == 0)
@@ -407,9 +402,8 @@ static int parse_values(struct parser *p, struct check *c)
 }
 
 /* True unless the body or the common getter yields a number without a name lookup. */
-static bool needs_name(enum field_kind kind, const struct field *f, void *ctx)
+static bool needs_name(enum field_kind kind, const struct field *f, _unused_ void *ctx)
 {
-	(void)ctx;
 	if (f->kind == FIELD_GET && event_field_named(event_common_fields, event_n_common_fields, f->name) != f)
 		return true;
 	return kind != FIELD_UINT && kind != FIELD_HEX && kind != FIELD_BOOL && kind != FIELD_NS &&

@@ -3,7 +3,6 @@
  * Prints a filter and iterates over its required conditions.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -47,6 +47,11 @@ struct filter {
 
 extern const char *const filter_op_names[];	/* indexed by enum filter_op */
 
+static inline bool filter_op_is_equality(enum filter_op op)
+{
+	return op == FILTER_EQ || op == FILTER_NE || op == FILTER_IN || op == FILTER_INTERSECTS;
+}
+
 static inline bool filter_op_takes_list(enum filter_op op)
 {
 	return op == FILTER_IN || op == FILTER_INTERSECTS || op == FILTER_PMATCH;

@@ -204,11 +204,6 @@ static bool is_ordering(enum filter_op op)
 	return op == FILTER_LT || op == FILTER_LE || op == FILTER_GT || op == FILTER_GE;
 }
 
-static bool is_equality(enum filter_op op)
-{
-	return op == FILTER_EQ || op == FILTER_NE || op == FILTER_IN || op == FILTER_INTERSECTS;
-}
-
 static bool is_bytes(enum filter_op op)
 {
 	return op == FILTER_BCONTAINS || op == FILTER_BSTARTSWITH;
@@ -220,7 +215,7 @@ static bool op_fits_kind(enum field_kind kind, const struct field *f, void *ctx)
 
 	if (f->flags & FIELD_WITHIN)
 		return op == FILTER_EQ || op == FILTER_EXISTS;
-	if (is_equality(op) || op == FILTER_TRUE || op == FILTER_EXISTS)
+	if (filter_op_is_equality(op) || op == FILTER_TRUE || op == FILTER_EXISTS)
 		return true;
 	switch (kind) {
 	case FIELD_UINT:
@@ -257,7 +252,7 @@ struct value_check {
 static const char *wants_of(enum field_kind kind, const struct field *f, const struct check *c,
 			    const struct filter_value *v)
 {
-	bool text_op = !is_equality(c->op) && !is_ordering(c->op);
+	bool text_op = !filter_op_is_equality(c->op) && !is_ordering(c->op);
 	struct xlat_search s = { .text = v->text };
 
 	if (is_bytes(c->op) && (!v->len || v->len % 2 || strspn(v->text, "0123456789abcdefABCDEF") != v->len))

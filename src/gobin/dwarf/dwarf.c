@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "gobin/gobin.h"
 
@@ -20,6 +21,15 @@ struct site {
 	uint32_t off;		/* bytes from the function's entry */
 	uint8_t len;		/* bytes of the instruction */
 };
+
+/* Instruction of arm64 at @code + @at. */
+static inline uint32_t site_word(const uint8_t *code, size_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, code + at, sizeof(v));
+	return v;
+}
 
 /*
  * Where a function continues after @callee returned an error: the target of the branch on the second interface of the

@@ -89,14 +89,6 @@ static int after_x86(const uint8_t *code, size_t len, uint64_t addr, uint64_t ca
 
 /* ---- arm64 ---- */
 
-static uint32_t word_at(const uint8_t *code, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, code + at, sizeof(v));
-	return v;
-}
-
 /* A distance in words: @bits at @shift of an instruction. */
 static size_t distance(uint32_t insn, unsigned shift, unsigned bits)
 {
@@ -111,7 +103,7 @@ static size_t after_call_arm64(const uint8_t *code, size_t len, uint64_t addr, u
 	size_t after = 0;
 
 	for (size_t at = 0; at + 4 <= len; at += 4) {
-		uint32_t insn = word_at(code, at);
+		uint32_t insn = site_word(code, at);
 
 		if (insn >> 26 != 0x25 || addr + at + distance(insn, 0, 26) != callee)	/* bl */
 			continue;
@@ -129,7 +121,7 @@ static int after_arm64(const uint8_t *code, size_t len, uint64_t addr, uint64_t 
 
 	if (!after || len - after < 8)
 		return -EBADMSG;
-	insn = word_at(code, after);
+	insn = site_word(code, after);
 	if ((insn & 0xff00001f) == 0xb5000002)	/* cbnz x2 */
 		return found(after + distance(insn, 5, 19), len, ret);
 	if ((insn & 0xff00001f) == 0xb4000002)	/* cbz x2 */
@@ -167,7 +159,7 @@ static int after_slice_arm64(const uint8_t *code, size_t len, uint64_t addr, uin
 {
 	size_t after = after_call_arm64(code, len, addr, callee);
 
-	if (!after || len - after < 4 || (word_at(code, after) & 0xfe00001f) != 0xb4000003)	/* cbz, cbnz x3 */
+	if (!after || len - after < 4 || (site_word(code, after) & 0xfe00001f) != 0xb4000003)	/* cbz, cbnz x3 */
 		return -EBADMSG;
 	return found(after, len, ret);
 }

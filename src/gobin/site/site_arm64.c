@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "gobin/site/site.h"
 
@@ -18,14 +17,6 @@
 #define LO 3
 #define X16 16
 #define X17 17
-
-static uint32_t word(const uint8_t *code, size_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, code + at, sizeof(v));
-	return v;
-}
 
 static bool is_branch_if(uint32_t insn, uint32_t condition)
 {
@@ -63,10 +54,10 @@ int site_arm64(const uint8_t *code, size_t len, struct site *ret)
 {
 	bool compared = false, limit = false;
 
-	if (len < 4 || !word(code, 0))
+	if (len < 4 || !site_word(code, 0))
 		return -EBADMSG;
 	for (size_t at = 0; at + 4 <= len; at += 4) {
-		uint32_t insn = word(code, at);
+		uint32_t insn = site_word(code, at);
 
 		if (compared && is_branch_if(insn, LS)) {
 			*ret = (struct site){ .kind = GOBIN_AT_BRANCH, .off = (uint32_t)at, .len = 4 };

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/macros.h"
+
 #define RET_X86 0xc3
 #define RET_ARM64 0xd65f03c0u
 
@@ -42,12 +44,11 @@ static uint64_t target_of(const struct site_returns *s, const struct site *check
 	return check->off + (uint64_t)(int64_t)((int32_t)((uint32_t)distance << 8) >> 13) * 4;
 }
 
-int site_returns_part(void *ctx, uint64_t start, uint64_t end, int32_t bytes)
+int site_returns_part(void *ctx, uint64_t start, _unused_ uint64_t end, int32_t bytes)
 {
 	struct site_returns *s = ctx;
 	uint64_t at = start - s->entry;
 
-	(void)end;
 	if (bytes || start <= s->entry)
 		return 0;
 	if (is_return(s, at)) {

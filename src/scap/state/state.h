@@ -13,7 +13,6 @@
 #include "scap/state/view.h"
 
 struct event;
-struct scap_state;
 struct state;
 
 struct scap_state *scap_state_new(void);

@@ -25,11 +25,6 @@ static void begin(struct announce *a, uint16_t type, int64_t tid)
 	a->out.head.word = SCAP_WORD_STATE_ONLY;
 }
 
-static void add_str(struct params_out *o, const struct scap_str *s)
-{
-	params_add_str(o, s ? s->data : "", s ? s->len : 0);
-}
-
 /* The clone that made it, as the child saw it return. */
 static int send_clone(struct announce *a, const struct scap_thread *t, const struct scap_thread *main)
 {
@@ -37,19 +32,19 @@ static int send_clone(struct announce *a, const struct scap_thread *t, const str
 
 	begin(a, SCAP_CLONE_20_X, t->tid);
 	params_add_u64(o, 0);
-	add_str(o, t->exe);
+	state_str_add(o, t->exe);
 	params_add(o, t->args ? t->args->data : NULL, t->args ? t->args->len : 0);
 	params_add_u64(o, (uint64_t)t->tid);
 	params_add_u64(o, (uint64_t)t->pid);
 	params_add_u64(o, (uint64_t)main->ptid);
-	add_str(o, main->cwd);
+	state_str_add(o, main->cwd);
 	params_add_u64(o, (uint64_t)t->fdlimit);
 	params_add_u64(o, t->pfmajor);
 	params_add_u64(o, t->pfminor);
 	params_add_u32(o, t->vmsize_kb);
 	params_add_u32(o, t->vmrss_kb);
 	params_add_u32(o, t->vmswap_kb);
-	add_str(o, t->comm);
+	state_str_add(o, t->comm);
 	params_add(o, t->cgroups ? t->cgroups->data : NULL, t->cgroups ? t->cgroups->len : 0);
 	params_add_u32(o, t->tid == t->pid ? 0 : SHARES | SCAP_CLONE_THREAD);
 	params_add_u32(o, t->uid);
@@ -65,7 +60,7 @@ static int send_cwd(struct announce *a, const struct scap_thread *t)
 		return 0;
 	begin(a, SCAP_CHDIR_X, t->tid);
 	params_add_u64(&a->out, 0);
-	add_str(&a->out, t->cwd);
+	state_str_add(&a->out, t->cwd);
 	return a->fn(a->ctx, &a->out);
 }
 
@@ -75,7 +70,7 @@ static int send_file(struct announce *a, const struct scap_thread *t, int64_t nu
 		return 0;
 	begin(a, SCAP_OPEN_X, t->tid);
 	params_add_u64(&a->out, (uint64_t)num);
-	add_str(&a->out, fd->name);
+	state_str_add(&a->out, fd->name);
 	params_add_u32(&a->out, fd->open_flags);
 	params_add_u32(&a->out, 0);
 	params_add_u32(&a->out, fd->dev);
@@ -128,7 +123,7 @@ int scap_state_announce_container(const struct scap_state *st, const struct scap
 
 	if (c && c->json) {
 		begin(&a, SCAP_CONTAINER_JSON_E, -1);
-		add_str(&a.out, c->json);
+		state_str_add(&a.out, c->json);
 		r = fn(ctx, &a.out);
 	}
 	params_out_fini(&a.out);

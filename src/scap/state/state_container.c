@@ -165,11 +165,10 @@ void state_container_fold(struct scap_state *st, const struct params *p)
 		st->last_container = ct.id;
 		return;
 	}
-	if (!ct.id || st->containers.len >= CONTAINERS_MAX || vec_grow(&st->containers) < 0) {
+	if (!ct.id || st->containers.len >= CONTAINERS_MAX || vec_push(&st->containers, ct) < 0) {
 		state_container_free(st, &ct);
 		return;
 	}
-	st->containers.items[st->containers.len++] = ct;
 	st->last_container = ct.id;
 }
 

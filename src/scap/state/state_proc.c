@@ -59,12 +59,12 @@ static void set_names(const struct fold *f, struct scap_thread *t)
 	state_str_set_param(f->st, &t->exe, f->p, find_param(f, "exe"));
 	state_str_set_param(f->st, &t->comm, f->p, comm < PARAMS_MAX ? comm : find_param(f, "exe"));
 	state_str_set_bytes(f->st, &t->args, f->p, find_param(f, "args"));
-	state_thread_changed(f->st, t);
+	state_thread_changed(t);
 }
 
 /* ---- clone, fork, vfork ---- */
 
-static void inherit(struct scap_state *st, struct scap_thread *t, const struct scap_thread *from, bool thread)
+static void inherit(struct scap_thread *t, const struct scap_thread *from, bool thread)
 {
 	t->exe_writable = from->exe_writable;
 	t->exepath = state_str_ref(from->exepath);
@@ -75,7 +75,6 @@ static void inherit(struct scap_state *st, struct scap_thread *t, const struct s
 	t->vpgid = from->vpgid;
 	t->tty = from->tty;
 	t->loginuid = from->loginuid;
-	(void)st;
 	if (!thread)
 		t->env = state_str_ref(from->env);
 }
@@ -141,7 +140,7 @@ static void make_child(struct fold *f, int64_t child, int64_t parent, uint32_t f
 	t->ptid = parent;
 	t->flags = flags;
 	t->clone_ns = f->v->ts_ns;
-	inherit(f->st, t, from, thread);
+	inherit(t, from, thread);
 	t->pid = thread && named_number(f, "pid", &v) ? v : child;
 	if (!thread)
 		inherit_process(f, t, from);
@@ -314,7 +313,7 @@ static void set_id(struct fold *f, unsigned exit_param, unsigned enter_param, ui
 	if (f->res < 0 || !state_fold_number(f, exit_param, enter_param, &v) || (uint32_t)v == UINT32_MAX)
 		return;
 	*slot = (uint32_t)v;
-	state_thread_changed(f->st, f->t);
+	state_thread_changed(f->t);
 }
 
 void state_proc_fold_setuid(struct fold *f)

@@ -22,11 +22,6 @@ struct rows {
 	struct map keep;	/* int64_t tid -> uint8_t; not used without pass */
 };
 
-static void add_str(struct params_out *o, const struct scap_str *s)
-{
-	params_add_str(o, s ? s->data : "", s ? s->len : 0);
-}
-
 static void add_bytes(struct params_out *o, const struct scap_str *s)
 {
 	params_add(o, s ? s->data : NULL, s ? s->len : 0);
@@ -44,11 +39,11 @@ static int send_thread(struct rows *r, const struct scap_thread *t)
 	params_add_u64(o, (uint64_t)t->ptid);
 	params_add_u64(o, (uint64_t)t->sid);
 	params_add_u64(o, (uint64_t)t->vpgid);
-	add_str(o, t->comm);
-	add_str(o, t->exe);
-	add_str(o, t->exepath);
+	state_str_add(o, t->comm);
+	state_str_add(o, t->exe);
+	state_str_add(o, t->exepath);
 	add_bytes(o, t->args);
-	add_str(o, main->cwd);
+	state_str_add(o, main->cwd);
 	params_add_u64(o, (uint64_t)t->fdlimit);
 	params_add_u32(o, t->flags);
 	params_add_u32(o, t->uid);
@@ -62,7 +57,7 @@ static int send_thread(struct rows *r, const struct scap_thread *t)
 	params_add_u64(o, (uint64_t)t->vtid);
 	params_add_u64(o, (uint64_t)t->vpid);
 	add_bytes(o, t->cgroups);
-	add_str(o, t->root);
+	state_str_add(o, t->root);
 	params_add_u64(o, 0);
 	params_add_u32(o, t->tty);
 	params_add_u32(o, t->loginuid);
@@ -119,7 +114,7 @@ static int send_fd(struct rows *r, const struct scap_thread *t, int64_t num, con
 	params_add_u64(o, (uint64_t)num);
 	params_add_u64(o, fd->ino);
 	params_add_u8(o, fd->type);
-	add_str(o, fd->name);
+	state_str_add(o, fd->name);
 	if (fd->type >= FD_IPV4 && fd->type <= FD_IPV6_SERVER) {
 		add_socket(o, fd);
 	} else if (fd->type == FD_UNIX) {
@@ -259,9 +254,9 @@ static int send_users(struct rows *r)
 		params_begin(&r->out, SCAP_ROW_USER, -1);
 		params_add_u32(&r->out, u->uid);
 		params_add_u32(&r->out, u->gid);
-		add_str(&r->out, u->name);
-		add_str(&r->out, u->home);
-		add_str(&r->out, u->shell);
+		state_str_add(&r->out, u->name);
+		state_str_add(&r->out, u->home);
+		state_str_add(&r->out, u->shell);
 		ret = r->fn(r->ctx, &r->out);
 	}
 	for (pos = 0; ret >= 0 && map_next(&r->st->groups, &pos, &key, &val);) {
@@ -269,7 +264,7 @@ static int send_users(struct rows *r)
 
 		params_begin(&r->out, SCAP_ROW_GROUP, -1);
 		params_add_u32(&r->out, g->gid);
-		add_str(&r->out, g->name);
+		state_str_add(&r->out, g->name);
 		ret = r->fn(r->ctx, &r->out);
 	}
 	return ret;

@@ -112,3 +112,8 @@ struct scap_str *state_str_path(struct scap_state *st, const char *base, size_t 
 	}
 	return state_str_new(st, out, n);
 }
+
+void state_str_add(struct params_out *o, const struct scap_str *s)
+{
+	params_add_str(o, s ? s->data : "", s ? s->len : 0);
+}

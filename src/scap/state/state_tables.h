@@ -89,6 +89,8 @@ void state_str_unref(struct scap_state *st, struct scap_str *s);
 void state_str_set(struct scap_state *st, struct scap_str **slot, struct scap_str *s);
 void state_str_set_param(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
 void state_str_set_bytes(struct scap_state *st, struct scap_str **slot, const struct params *p, unsigned i);
+/* As a parameter; "" for NULL. */
+void state_str_add(struct params_out *o, const struct scap_str *s);
 /* @path below @base, without ".", ".." and double slashes; an absolute @path stands alone. */
 struct scap_str *state_str_path(struct scap_state *st, const char *base, size_t base_len, const char *path,
 				size_t len);
@@ -101,7 +103,7 @@ struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid);
 struct scap_thread *state_thread_find_or_invent(struct scap_state *st, int64_t tid);
 void state_thread_remove(struct scap_state *st, int64_t tid);
 struct scap_thread *state_thread_main(const struct scap_state *st, struct scap_thread *t);
-void state_thread_changed(struct scap_state *st, struct scap_thread *t); /* what SEC_PROC says */
+void state_thread_changed(struct scap_thread *t); /* what SEC_PROC says */
 void state_thread_set_cwd(struct scap_state *st, struct scap_thread *t, const char *path, size_t len);
 void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i);
 void state_thread_from_row(struct scap_state *st, const struct params *p);

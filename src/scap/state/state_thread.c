@@ -96,9 +96,8 @@ struct scap_thread *state_thread_main(const struct scap_state *st, struct scap_t
 	return main ? main : t;
 }
 
-void state_thread_changed(struct scap_state *st, struct scap_thread *t)
+void state_thread_changed(struct scap_thread *t)
 {
-	(void)st;
 	free(t->proc_section);
 	t->proc_section = NULL;
 }
@@ -129,7 +128,7 @@ static void set_cgroups(struct scap_state *st, struct scap_thread *t, const char
 		return;
 	state_str_set(st, &t->cgroups, state_str_new(st, s, len));
 	state_str_set(st, &t->container, state_container_of_cgroups(st, s, len));
-	state_thread_changed(st, t);
+	state_thread_changed(t);
 }
 
 void state_thread_set_cgroups(struct scap_state *st, struct scap_thread *t, const struct params *p, unsigned i)
@@ -266,7 +265,7 @@ static void follow(struct scap_state *st, struct scap_thread *t, const struct st
 		state_str_set(st, &t->comm, state_str_new(st, at->comm, strnlen(at->comm, sizeof(at->comm))));
 	if (im && im->exe_len && !is_str(t->exepath, im->text, im->exe_len))
 		set_program(st, t, im->text, im->exe_len, state_image_args(im), im->args_len);
-	state_thread_changed(st, t);
+	state_thread_changed(t);
 }
 
 void state_thread_follow(struct scap_state *st, struct scap_thread *t, const struct event *ev)

@@ -398,11 +398,10 @@ static int write_all_statistics(struct sink *s)
 	return r;
 }
 
-static int pcapng_open(struct sink *s, struct err *err)
+static int pcapng_open(struct sink *s, _unused_ struct err *err)
 {
 	struct pcapng *st = s->state;
 
-	(void)err;
 	map_init(&st->iface_ids, sizeof(struct iface_key), sizeof(uint32_t));
 	map_init(&st->instances, sizeof(uint32_t), sizeof(struct instance));
 	map_init(&st->procs, sizeof(struct proc_key), 1);

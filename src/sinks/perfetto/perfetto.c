@@ -318,11 +318,10 @@ static int put_event(struct perfetto *p, const struct event *ev)
 	return put_instant(p, ev);
 }
 
-static int perfetto_open(struct sink *s, struct err *err)
+static int perfetto_open(struct sink *s, _unused_ struct err *err)
 {
 	struct perfetto *p = s->state;
 
-	(void)err;
 	perfetto_intern_init(&p->in, s->opts->sym);
 	map_init(&p->types, sizeof(const struct event_desc *), sizeof(struct type));
 	return 0;

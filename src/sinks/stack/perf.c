@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "event/event.h"

@@ -2,7 +2,6 @@
 #include "sinks/stack/profile.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/macros.h"
 #include "event/core.h"

@@ -14,7 +14,6 @@
 #include "stack/view.h"
 
 struct err;
-struct event;
 struct sink;
 struct sink_opts;
 

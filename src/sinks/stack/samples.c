@@ -2,7 +2,6 @@
 #include "sinks/stack/samples.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -26,9 +25,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct sample *x = a, *y = b;
 
-	if (x->ts_ns != y->ts_ns)
-		return x->ts_ns < y->ts_ns ? -1 : 1;
-	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : (int)x->cpu - y->cpu;
+	return COMPARE(x->ts_ns, y->ts_ns) ?: COMPARE(x->tid, y->tid) ?: COMPARE(x->cpu, y->cpu);
 }
 
 /* Writes samples up to @until_ns; keeps the others and all stacks. */
@@ -38,8 +35,7 @@ static int write_until(struct samples *s, uint64_t until_ns)
 	int r = stack_names_new(s->profile.set, s->profile.sym, &names);
 	size_t n = 0;
 
-	if (s->kept.len)
-		qsort(s->kept.items, s->kept.len, sizeof(s->kept.items[0]), by_time);
+	vec_sort(&s->kept, by_time);
 	for (; r >= 0 && n < s->kept.len && s->kept.items[n].ts_ns <= until_ns; n++)
 		r = s->write(s->ctx, names, &s->kept.items[n]);
 	s->kept.len -= n;

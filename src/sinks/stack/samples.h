@@ -13,7 +13,6 @@
 #include "sinks/stack/profile.h"
 
 struct event;
-struct sink_opts;
 
 struct sample {
 	uint64_t ts_ns, value;

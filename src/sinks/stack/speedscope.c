@@ -4,11 +4,11 @@
  * thread, if threads are separate); profiles share frames; stacks are outermost first.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/macros.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "event/json.h"
@@ -77,11 +77,7 @@ static int by_owner(const void *a, const void *b)
 	const struct stack_key *x = &((const struct stack_line *)a)->entry->key;
 	const struct stack_key *y = &((const struct stack_line *)b)->entry->key;
 
-	if (x->tgid != y->tgid)
-		return x->tgid < y->tgid ? -1 : 1;
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(x->tgid, y->tgid) ?: COMPARE(x->start_ns, y->start_ns) ?: COMPARE(x->tid, y->tid);
 }
 
 static void put_name(struct json *j, const struct stack_key *k)
@@ -129,8 +125,7 @@ static int put_profiles(struct writer *w)
 	struct stack_line_list lines = { 0 };
 	int r = stack_lines_list(w->p->set, w->p->view.weight, false, &lines);
 
-	if (lines.len)
-		qsort(lines.items, lines.len, sizeof(*lines.items), by_owner);
+	vec_sort(&lines, by_owner);
 	for (size_t i = 0, n; r >= 0 && i < lines.len; i += n) {
 		for (n = 1; i + n < lines.len; n++)
 			if (!same_owner(&lines.items[i].entry->key, &lines.items[i + n].entry->key))

@@ -10,8 +10,6 @@
 
 #include "stack/tree.h"
 
-struct buf;
-
 struct svg_opts {
 	const char *title;	/* NULL = "Flame graph" */
 	const char *unit;	/* of weights: "samples" */

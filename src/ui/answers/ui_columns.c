@@ -18,16 +18,6 @@ static const struct { const char *name; uint32_t kind; } cols[] = {
 _Static_assert(ARRAY_SIZE(cols) == COLS, "a row per column");
 _Static_assert(COLS == ARRAY_SIZE(((struct ui_columns *)0)->cols), "a buffer per column");
 
-static void put_u32(struct buf *b, uint32_t v)
-{
-	buf_add(b, &v, sizeof(v));
-}
-
-static void put_u64(struct buf *b, uint64_t v)
-{
-	buf_add(b, &v, sizeof(v));
-}
-
 /* Number of the word, which the next frame brings along if it is new. */
 static uint32_t word_of(struct ui_columns *c, const char *text, size_t len)
 {
@@ -44,14 +34,14 @@ static uint32_t word_of(struct ui_columns *c, const char *text, size_t len)
 	*number = c->words++;
 	c->new_words++;
 	buf_add(&c->word_bytes, text, len);
-	put_u32(&c->word_ends, (uint32_t)c->word_bytes.len);
+	buf_put_u32(&c->word_ends, (uint32_t)c->word_bytes.len);
 	return *number;
 }
 
 static void start(struct ui_columns *c)
 {
-	put_u32(&c->cols[COL_TEXT], 0);
-	put_u32(&c->word_ends, 0);
+	buf_put_u32(&c->cols[COL_TEXT], 0);
+	buf_put_u32(&c->word_ends, 0);
 }
 
 int ui_columns_init(struct ui_columns *c, struct buf *out)
@@ -85,9 +75,9 @@ static void put_column(struct ui_columns *c, unsigned i, uint32_t name)
 {
 	const struct buf *tail = i == COL_TEXT ? &c->texts : NULL;
 
-	put_u32(c->out, name);
-	put_u32(c->out, cols[i].kind);
-	put_u64(c->out, c->cols[i].len + (tail ? tail->len : 0));
+	buf_put_u32(c->out, name);
+	buf_put_u32(c->out, cols[i].kind);
+	buf_put_u64(c->out, c->cols[i].len + (tail ? tail->len : 0));
 	buf_add(c->out, c->cols[i].data, c->cols[i].len);
 	if (tail)
 		buf_add(c->out, tail->data, tail->len);
@@ -101,13 +91,13 @@ static int put_frame(struct ui_columns *c)
 
 	for (unsigned i = 0; i < COLS; i++)
 		names[i] = word_of(c, cols[i].name, strlen(cols[i].name));
-	put_u32(c->out, 0);
-	put_u32(c->out, c->rows);
-	put_u64(c->out, c->base_ns);
-	put_u64(c->out, from ? 0 : c->lost);
-	put_u64(c->out, from ? 0 : c->n);
-	put_u32(c->out, COLS);
-	put_u32(c->out, c->new_words);
+	buf_put_u32(c->out, 0);
+	buf_put_u32(c->out, c->rows);
+	buf_put_u64(c->out, c->base_ns);
+	buf_put_u64(c->out, from ? 0 : c->lost);
+	buf_put_u64(c->out, from ? 0 : c->n);
+	buf_put_u32(c->out, COLS);
+	buf_put_u32(c->out, c->new_words);
 	buf_add(c->out, c->word_ends.data, c->word_ends.len);
 	buf_add(c->out, c->word_bytes.data, c->word_bytes.len);
 	buf_align(c->out, 8);
@@ -138,16 +128,16 @@ int ui_columns_add(struct ui_columns *c, const struct ui_columns_row *r)
 	if (!c->rows)
 		c->base_ns = r->ns;
 	c->rows++;
-	put_u32(&c->cols[COL_TIME], (uint32_t)(r->ns - c->base_ns));
-	put_u64(&c->cols[COL_SEQ], r->seq);
-	put_u32(&c->cols[COL_TYPE], word_of(c, r->type, r->type_len));
-	put_u32(&c->cols[COL_PID], r->pid);
-	put_u32(&c->cols[COL_TID], r->tid);
-	put_u32(&c->cols[COL_CPU], r->cpu);
-	put_u32(&c->cols[COL_PROCESS], word_of(c, r->process, r->process_len));
-	put_u32(&c->cols[COL_HOST], word_of(c, r->host, r->host_len));
+	buf_put_u32(&c->cols[COL_TIME], (uint32_t)(r->ns - c->base_ns));
+	buf_put_u64(&c->cols[COL_SEQ], r->seq);
+	buf_put_u32(&c->cols[COL_TYPE], word_of(c, r->type, r->type_len));
+	buf_put_u32(&c->cols[COL_PID], r->pid);
+	buf_put_u32(&c->cols[COL_TID], r->tid);
+	buf_put_u32(&c->cols[COL_CPU], r->cpu);
+	buf_put_u32(&c->cols[COL_PROCESS], word_of(c, r->process, r->process_len));
+	buf_put_u32(&c->cols[COL_HOST], word_of(c, r->host, r->host_len));
 	buf_add(&c->texts, r->text, r->text_len);
-	put_u32(&c->cols[COL_TEXT], (uint32_t)c->texts.len);
+	buf_put_u32(&c->cols[COL_TEXT], (uint32_t)c->texts.len);
 	return error_of(c);
 }
 

@@ -128,10 +128,7 @@ static void forget(struct flame *f)
 
 static int add_frame(struct flame *f, const char *name, unsigned part)
 {
-	if (vec_grow(&f->frames) < 0)
-		return -ENOMEM;
-	f->frames.items[f->frames.len++] = (struct ui_tree_frame){ .name = name, .part = part };
-	return 0;
+	return vec_push(&f->frames, (struct ui_tree_frame){ .name = name, .part = part });
 }
 
 /* Innermost first, as they come. */

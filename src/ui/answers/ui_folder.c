@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "ui/ui_answer.h"
@@ -36,19 +37,12 @@ static bool ends_in(const char *name, const char *suffix)
 
 static bool is_store(int dir, const char *name)
 {
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	_cleanup_(closedirp) DIR *d = io_opendir(dir, name);
 	const struct dirent *e;
 	bool found = false;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
-		return false;
-	}
-	while (!found && (e = readdir(d)))
+	while (d && !found && (e = readdir(d)))
 		found = ends_in(e->d_name, ".seg") || ends_in(e->d_name, ".part");
-	closedir(d);
 	return found;
 }
 
@@ -99,7 +93,7 @@ void ui_folder_free(struct ui_folder *f)
 struct ui_folder *ui_folder_new(const char *path)
 {
 	struct ui_folder *f = calloc(1, sizeof(*f));
-	DIR *d = f ? opendir(path) : NULL;
+	_cleanup_(closedirp) DIR *d = f ? opendir(path) : NULL;
 	const struct dirent *e;
 	int r = 0;
 
@@ -107,14 +101,11 @@ struct ui_folder *ui_folder_new(const char *path)
 		f->path = strdup(path);
 	while (d && r >= 0 && (e = readdir(d)))
 		r = take(f, dirfd(d), e->d_name);
-	if (d)
-		closedir(d);
 	if (!f || r < 0 || !f->path) {
 		ui_folder_free(f);
 		return NULL;
 	}
-	if (f->files.len)
-		qsort(f->files.items, f->files.len, sizeof(*f->files.items), by_name);
+	vec_sort(&f->files, by_name);
 	return f;
 }
 

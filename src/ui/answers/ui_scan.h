@@ -14,7 +14,6 @@
 #include "ui/ui_query.h"
 #include "view/view_kept.h"
 
-struct err;
 struct filter;
 struct json;
 struct stack_functions;

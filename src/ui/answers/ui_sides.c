@@ -145,13 +145,6 @@ static int list_calls(struct work *w, bool by_span)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-
-	return (x->ns > y->ns) - (x->ns < y->ns);
-}
-
 /* Events of both sides of the call, 0 = none or not certain. */
 static void choose(struct work *w, uint64_t ret_seqs[SIDE__MAX])
 {
@@ -163,7 +156,7 @@ static void choose(struct work *w, uint64_t ret_seqs[SIDE__MAX])
 	if (!n || w->calls[!own].len != n)
 		return;
 	for (enum side i = 0; i < SIDE__MAX; i++)
-		qsort(w->calls[i].items, n, sizeof(struct found), compare);
+		qsort(w->calls[i].items, n, sizeof(struct found), vec_by_u64);
 	while (at < n && w->calls[own].items[at].seq != w->seq)
 		at++;
 	if (at < n)

@@ -147,20 +147,11 @@ static int take(struct tracks *t, const struct event *ev)
 
 /* ---- writing ---- */
 
-static int by_start(const void *a, const void *b)
-{
-	const struct slice *x = a, *y = b;
-
-	return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
-}
-
 static int by_slices(const void *a, const void *b)
 {
 	const struct thread *x = a, *y = b;
 
-	if (x->slices.len != y->slices.len)
-		return x->slices.len > y->slices.len ? -1 : 1;
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
+	return COMPARE(y->slices.len, x->slices.len) ?: COMPARE(x->tid, y->tid);
 }
 
 static void put_slice(struct json *j, const struct tracks *t, const struct slice *s)
@@ -179,8 +170,7 @@ static void put_slices(struct json *j, const struct tracks *t, struct thread *th
 	struct slice run = { 0 };
 	uint64_t longest_ns = 0;
 
-	if (th->slices.len)
-		qsort(th->slices.items, th->slices.len, sizeof(*th->slices.items), by_start);
+	vec_sort(&th->slices, vec_by_u64);
 	for (size_t i = 0; i < th->slices.len; i++) {
 		const struct slice *s = &th->slices.items[i];
 		uint64_t len_ns = s->to_ns - s->from_ns;
@@ -296,8 +286,7 @@ int ui_tracks_answer(const void *ctx, const struct ui_query *q, struct ui_answer
 	while (r >= 0 && ui_scan_next(&t->scan, &ev))
 		r = take(t, &ev);
 	if (r >= 0) {
-		if (t->threads.len)
-			qsort(t->threads.items, t->threads.len, sizeof(*t->threads.items), by_slices);
+		vec_sort(&t->threads, by_slices);
 		put_all(t, q->px, &a->body);
 	}
 	fini(t);

@@ -125,9 +125,8 @@ static int by_name(const void *a, const void *b, void *ctx)
 	const struct ui_tree *t = ctx;
 	const uint32_t *i = a, *k = b;
 	const struct ui_tree_node *x = &t->nodes.items[*i], *y = &t->nodes.items[*k];
-	int r = strcmp(t->names.items[x->name].text, t->names.items[y->name].text);
 
-	return r ? r : *i < *k ? -1 : 1;
+	return strcmp(t->names.items[x->name].text, t->names.items[y->name].text) ?: COMPARE(*i, *k);
 }
 
 /* Children from the left by name; they fit into their parent. Breadth first: sorted by depth and start. */
@@ -192,11 +191,7 @@ static int by_self(const void *a, const void *b, void *ctx)
 	const uint32_t *i = a, *k = b;
 	const struct ui_tree_name *x = &t->names.items[*i], *y = &t->names.items[*k];
 
-	if (x->self != y->self)
-		return x->self > y->self ? -1 : 1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
-	return strcmp(x->text, y->text);
+	return COMPARE(y->self, x->self) ?: COMPARE(y->total, x->total) ?: strcmp(x->text, y->text);
 }
 
 static int put_functions(struct ui_tree *t, struct json *j)

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_layers(&p);
 	packet_summary(&p, &out);
 	packet_print(&p, &out);
-	packet_hexdump(p.data, p.cap_len, &out);
+	buf_add_hexdump(&out, p.data, p.cap_len);
 	check_text(&out);
 	buf_fini(&out);
 	return 0;

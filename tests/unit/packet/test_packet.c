@@ -327,12 +327,12 @@ static void hexdump_is_that_of_hexdump(void **state)
 	struct buf out = { 0 };
 
 	(void)state;
-	packet_hexdump("0123456789abcdef\x01\xff~", 19, &out);
+	buf_add_hexdump(&out, "0123456789abcdef\x01\xff~", 19);
 	assert_string_equal(buf_str(&out),
 		"00000000  30 31 32 33 34 35 36 37  38 39 61 62 63 64 65 66  |0123456789abcdef|\n"
 		"00000010  01 ff 7e                                          |..~|\n");
 	buf_reset(&out);
-	packet_hexdump("", 0, &out);
+	buf_add_hexdump(&out, "", 0);
 	assert_int_equal(out.len, 0);
 	buf_fini(&out);
 }
