@@ -84,7 +84,7 @@ static void leave_protocol(struct call_conn *c)
 	free(c->state);
 	c->state = NULL;
 	c->queue.protocol = NULL;
-	c->queue.confirmed = c->queue.unpaired = false;
+	call_queue_leave_protocol(&c->queue);
 	c->several = c->slides = false;
 }
 
@@ -270,6 +270,8 @@ static void contradict(struct call_conn *c)
 		ignore(c, CALL_MISS_GIVEN_UP);
 		return;
 	}
+	if (!confirmed)
+		call_queue_leave_protocol(&c->queue);
 	call_queue_flush(&c->queue, CALL_END_LOST);
 	c->queue.skipped = true;
 	c->several |= c->queue.most > 1;
@@ -705,11 +707,13 @@ void call_conn_close(struct call_conn *c)
 	call_conn_end(c, CALL_DIR_RECEIVED);
 	call_conn_end(c, CALL_DIR_SENT);
 	call_queue_flush(&c->queue, c->halves[!c->request_dir].lost ? CALL_END_LOST : CALL_END_CLOSED);
+	call_queue_leave_protocol(&c->queue);
 }
 
 void call_conn_evict(struct call_conn *c)
 {
 	call_queue_flush(&c->queue, CALL_END_EVICTED);
+	call_queue_leave_protocol(&c->queue);
 }
 
 enum call_conn_state call_conn_state(const struct call_conn *c)

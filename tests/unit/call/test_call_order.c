@@ -17,7 +17,7 @@
 /* Kinds of requests: what they are answered with shows in the line of their call. */
 struct order_kind {
 	const char *ask, *answer;
-	const char *operation, *status;	/* in the line */
+	const char *operation, *status;	/* in the line; NULL ends the kinds */
 };
 
 static const struct order_kind http[] = {
@@ -27,16 +27,20 @@ static const struct order_kind http[] = {
 	  "GET /302?", "=302" },
 	{ "GET /404 HTTP/1.1\r\n\r\n", "HTTP/1.1 404 No\r\nContent-Length: 20\r\n\r\n12345678901234567890",
 	  "GET /404 ", "=404" },
+	{ 0 },
 };
 static const struct order_kind redis[] = {
 	{ "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "-NONE such\r\n", " GET ", " NONE" },
 	{ "*2\r\n$3\r\nDEL\r\n$6\r\nlonger\r\n", "-BUSY now\r\n", " DEL ", " BUSY" },
 	{ "*2\r\n$4\r\nLLEN\r\n$20\r\nabcdefghijklmnopqrst\r\n", "-WRONGTYPE it\r\n", " LLEN ", " WRONGTYPE" },
+	{ 0 },
 };
 static const struct order_kind memcached[] = {
 	{ "incr key 1\r\n", "CLIENT_ERROR no number\r\n", " incr ", " CLIENT_ERROR" },
 	{ "delete another_key\r\n", "NOT_FOUND\r\n", " delete ", " NOT_FOUND" },
 	{ "add key 0 0 4\r\nfour\r\n", "NOT_STORED\r\n", " add ", " NOT_STORED" },
+	{ "set key 0 0 3 noreply\r\nyes\r\n", "", " set ", " oneway" },
+	{ 0 },
 };
 
 struct order {
@@ -46,13 +50,16 @@ struct order {
 	size_t ends[CALL_DIR__MAX][REQUESTS];	/* of requests and responses */
 	size_t at[CALL_DIR__MAX], left;		/* read and written; bytes that the turn may still keep */
 	int dir;
-	unsigned n;
+	unsigned n_kinds, n;
+	bool whole;				/* all bytes are kept */
 };
 
 static void make_calls(struct order *o, unsigned n)
 {
+	while (o->kinds[o->n_kinds].ask)
+		o->n_kinds++;
 	for (unsigned i = 0; i < n; i++) {
-		const struct order_kind *kind = &o->kinds[rand() % 3];
+		const struct order_kind *kind = &o->kinds[(unsigned)rand() % o->n_kinds];
 
 		buf_add_str(&o->bytes[CALL_DIR_RECEIVED], kind->ask);
 		buf_add_str(&o->bytes[CALL_DIR_SENT], kind->answer);
@@ -71,8 +78,8 @@ static void operate(struct order *o, enum call_dir dir, size_t end, bool lost)
 		return;
 	o->f.turn = o->dir != (int)dir;
 	o->left = o->f.turn ? TURN_BYTES : o->left;
-	kept = MIN(size, o->left);
-	o->left -= kept;
+	kept = o->whole ? size : MIN(size, o->left);
+	o->left -= MIN(kept, o->left);
 	o->dir = (int)dir;
 	o->at[dir] = end;
 	if (lost && at)
@@ -90,37 +97,39 @@ static unsigned calls_until(const struct order *o, enum call_dir dir)
 	return i;
 }
 
-/* Adds calls with operation and status to @shown, and returns those with the status of another one. */
+/* Adds calls with operation and status to @shown, and returns those with the status of another one, or too many. */
 static unsigned count_wrong(struct order *o, unsigned *shown)
 {
-	unsigned wrong = 0;
+	unsigned wrong = 0, lines = 0;
 
 	buf_add_char(&o->f.out, 0);
 	for (char *line = (char *)o->f.out.data, *end; *line; line = end + 1) {
-		int operation = 3, status = 3;
+		unsigned operation = o->n_kinds, status = o->n_kinds;
 
 		end = strchr(line, '\n');
 		*end = 0;
-		for (int i = 0; i < 3; i++) {
+		lines++;
+		for (unsigned i = 0; i < o->n_kinds; i++) {
 			operation = strstr(line, o->kinds[i].operation) ? i : operation;
 			status = strstr(line, o->kinds[i].status) ? i : status;
 		}
-		if (operation == 3 || status == 3)
+		if (operation == o->n_kinds || status == o->n_kinds)
 			continue;
 		*shown += 1;
 		wrong += operation != status;
 	}
-	return wrong;
+	return wrong + (lines > o->n ? lines - o->n : 0);
 }
 
-/* A connection with up to @window requests under way. */
+/* A connection with up to @window requests under way; @loss_pct below 0: all bytes are kept. */
 static unsigned run(const struct order_kind *kinds, unsigned window, bool sequential, int loss_pct, unsigned *shown)
 {
 	_cleanup_free_ struct order *o = calloc(1, sizeof(*o));
-	unsigned wrong;
+	unsigned wrong, before = *shown;
 
 	assert_non_null(o);
 	feed_init(&o->f);
+	o->whole = loss_pct < 0;
 	o->f.terse = true;
 	o->dir = CALL_DIR__MAX;
 	o->kinds = kinds;
@@ -137,6 +146,8 @@ static unsigned run(const struct order_kind *kinds, unsigned window, bool sequen
 	}
 	call_conn_close(o->f.conn);
 	wrong = count_wrong(o, shown);
+	if (o->whole && o->bytes[CALL_DIR_SENT].len)
+		assert_int_equal(*shown - before, o->n);
 	feed_fini(&o->f);
 	buf_fini(&o->bytes[CALL_DIR_SENT]);
 	buf_fini(&o->bytes[CALL_DIR_RECEIVED]);
@@ -149,7 +160,8 @@ static void run_all(const struct order_kind *kinds)
 
 	srand(1);
 	for (unsigned i = 0; i < 3000; i++)
-		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3, i % 4 ? 0 : 2, &shown);
+		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3,
+			     i % 8 == 2 ? -1 : i % 4 ? 0 : 2, &shown);
 	assert_int_equal(wrong, 0);
 	assert_true(shown > 50000);
 }
