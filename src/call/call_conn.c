@@ -519,7 +519,8 @@ static void feed_tail(struct call_conn *c, enum call_dir dir, const struct call_
 	struct call_chunk end = *chunk;
 	size_t at;
 
-	if (dir == c->request_dir || c->queue.n != 1 || chunk->hole || !chunk->len)
+	if (dir == c->request_dir || c->queue.n != 1 || c->several || c->halves[c->request_dir].gap || chunk->hole ||
+	    !chunk->len)
 		return;
 	p->reset(c->state, CALL_SIDE_RESPONSE, &c->queue);
 	at = p->tail(c->state, chunk->data, chunk->len);
@@ -577,6 +578,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 		struct call_chunk all = view_chunk(&v, chunk);
 
 		feed_waiting(c, !dir);
+		c->several |= look == CALL_LOOK_REQUEST && v.waited && c->halves[!dir].lost;
 		if (!c->ignored && c->queue.protocol)
 			feed_known(c, dir, &all, true);
 	} else {
