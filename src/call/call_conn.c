@@ -522,8 +522,7 @@ static void feed_tail(struct call_conn *c, enum call_dir dir, const struct call_
 	struct call_chunk end = *chunk;
 	size_t at;
 
-	if (dir == c->request_dir || c->queue.n != 1 || c->several || c->halves[c->request_dir].gap || chunk->hole ||
-	    !chunk->len)
+	if (dir == c->request_dir || c->queue.n != 1 || c->several || chunk->hole || !chunk->len)
 		return;
 	p->reset(c->state, CALL_SIDE_RESPONSE, &c->queue);
 	at = p->tail(c->state, chunk->data, chunk->len);
