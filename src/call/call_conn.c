@@ -416,7 +416,7 @@ static bool has_order(const struct call_conn *c)
  * several that is unknown: the directions may be at different calls for good. Nothing that follows proves a moment
  * without a request under way: a client that keeps two of them looks like one that waits, turn for turn; pauses and
  * TCP's acknowledgements say what was received, not what was answered; and requests minus responses is a bound that
- * reaches 0 only if the hole hid no end of a response but the one that had begun.
+ * reaches 0 only if the hole hid a single response's end.
  */
 static bool is_in_step(const struct call_conn *c)
 {

@@ -292,7 +292,7 @@ void call_queue_told(struct call_io *io, struct call *c)
 {
 	if (!c)
 		return;
-	end_request(io, c, io->queue->confirmed);	/* one that waits to be shown is not open in that time */
+	end_request(io, c, io->queue->confirmed);	/* while it waits to be shown it is not open */
 	leave(io->queue, place_of(io->queue, c), CALL_END_ONEWAY);
 }
 

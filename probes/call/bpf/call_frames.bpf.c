@@ -226,7 +226,7 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 
 struct head_end {
 	const __u8 *bytes;
-	__u32 at, last; /* next byte; the four before it */
+	__u32 at, kept, last;	/* next byte; how many there are; the four before it */
 };
 
 static long head_step(__u32 i, void *ctx)
@@ -235,25 +235,24 @@ static long head_step(__u32 i, void *ctx)
 	const __u8 *bytes = e->bytes + (i & (HEAD_SEARCHED / HEAD_STEP - 1)) * HEAD_STEP;
 	__u32 last = e->last, n;
 
-	for (n = 0; n < HEAD_STEP && last != 0x0d0a0d0a; n++)
+	for (n = 0; n < HEAD_STEP && e->at + n < e->kept && last != 0x0d0a0d0a; n++)
 		last = last << 8 | bytes[n];
 	e->last = last;
 	e->at += n;
-	return last == 0x0d0a0d0a;
+	return last == 0x0d0a0d0a || n < HEAD_STEP;
 }
 
-bool call_frames_heads(const __u8 *bytes, __u32 kept, __u32 size)
+bool call_frames_heads(const __u8 *bytes, __u32 kept)
 {
-	struct head_end e = { .bytes = bytes };
+	struct head_end e = { .bytes = bytes, .kept = kept };
 	__u32 at;
 
 	if (!bytes || bytes[0] < 'A' || bytes[0] > 'Z' || (bytes[0] == 'H' && bytes[1] == 'T'))
 		return false;
 	bpf_loop(HEAD_SEARCHED / HEAD_STEP, head_step, &e, 0);
 	at = e.at;
-	if (e.last != 0x0d0a0d0a || at >= size || at > kept || at > HEAD_SEARCHED)
+	if (e.last != 0x0d0a0d0a || at >= kept || at > HEAD_SEARCHED || bytes[at] < 'A' || bytes[at] > 'Z')
 		return false;
 	/* A method follows; of bodies few have four letters and a space in these places. */
-	return bytes[at] >= 'A' && bytes[at] <= 'Z' &&
-	       (at + 4 > kept || bytes[at + 3] == ' ' || bytes[at + 4] == ' ' || bytes[at + 6] == ' ');
+	return at + 6 >= kept || bytes[at + 3] == ' ' || bytes[at + 4] == ' ' || bytes[at + 6] == ' ';
 }

@@ -433,7 +433,7 @@ static __always_inline bool op_heads(const struct call_op *op, const __u8 *bytes
 {
 	return OP_MEASURES && op->turn && !op->s->wide &&
 	       call_may_pipeline(op->s->guess, CALL_GUESS_HTTP, &op->s->turns) &&
-	       call_frames_heads(bytes, kept, op->size);
+	       call_frames_heads(bytes, kept);
 }
 
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)

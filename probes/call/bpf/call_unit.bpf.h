@@ -85,9 +85,9 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 		     bool turn) __hidden;
 
 /*
- * Are there two requests of HTTP/1 in an operation of @size bytes, of which the first @kept were copied to @bytes?
- * The second one follows the first head: bodies are not looked behind.
+ * Are there two requests of HTTP/1 in the @kept bytes at @bytes? The second one follows the first head: bodies are
+ * not looked behind.
  */
-bool call_frames_heads(const __u8 *bytes, __u32 kept, __u32 size) __hidden;
+bool call_frames_heads(const __u8 *bytes, __u32 kept) __hidden;
 
 #endif

@@ -349,7 +349,7 @@ static void take_sync(struct postgresql *p, struct call_io *io)
 	struct call *c = call_queue_youngest(io);
 
 	if (c && c->key == p->sent && c->note & NOTE_PARSED && io->queue->unpaired) {
-		call_queue_drop(io, c);	/* a prepare is no call, and nothing else says that it failed */
+		call_queue_drop(io, c);	/* a prepare alone is not a call unless it fails, which is unknown */
 		c = NULL;
 	}
 	p->asking = c && c->key == p->sent && !c->response.begun;	/* the request includes it */
