@@ -33,6 +33,7 @@
 #define OP_MEASURES true
 #endif
 
+#define PARTS 4		/* records of an operation that is kept whole, from 6.3 on */
 #define RCV_SHUTDOWN 1	/* include/net/sock.h */
 #define SRTT_SHIFT 3	/* tcp_sock.srtt_us holds eighths */
 
@@ -462,12 +463,40 @@ static __always_inline __u32 op_copy(const struct call_user_bytes *b, __u8 *to, 
 	return kept < CALL_HEAD_MAX ? kept : CALL_HEAD_MAX;
 }
 
+/* The part of an operation from @from on, as a record of its own. The last one stands for what follows, too. */
+static __noinline int op_part(struct call_op *op, const struct call_user_bytes *b, __u32 from)
+{
+	struct call_room *room = room_get();
+	__u32 rest = op->size - from, kept = rest < CALL_HEAD_MAX ? rest : CALL_HEAD_MAX;
+	struct sonde_ledger *l;
+	struct call_data_rec *r;
+
+	if (op->size <= from || !room)
+		return 0;
+	l = ledger_seen(CALL_CLASS_SOCKET);
+	if (!l)
+		return 0;
+	r = &room->rec;
+	barrier_var(kept);
+	record_init(r, l, op, from == (PARTS - 1) * CALL_HEAD_MAX ? rest : kept, kept);
+	r->offset = op->s->bytes[op->dir & 1] - rest;
+	r->rtt_us = r->flags = 0;
+	if (kept > CALL_HEAD_MAX || bpf_probe_read_user(room->bytes, kept, (void *)(b->base + from))) {
+		r->flags = CALL_F_FAULT;
+		r->hdr.len = sizeof(*r);
+		r->kept = kept = 0;
+	}
+	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	return 0;
+}
+
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
 {
 	struct call_room *room = room_get();
 	struct sonde_ledger *l = ledger_seen(CALL_CLASS_SOCKET);
 	struct call_data_rec *r;
 	__u32 most, tail, kept = 0;
+	bool parts;
 
 	if (!room || !l)
 		return 0;
@@ -486,12 +515,17 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	tail = op_tail_bytes(op, b, most);
 	if (b->base && kept < most)
 		flags |= CALL_F_FAULT;
-	record_init(r, l, op, op->size - tail, kept);
+	parts = OP_MEASURES && op->s->wide && !b->n_iov && kept == CALL_HEAD_MAX && op->size > CALL_HEAD_MAX;
+	record_init(r, l, op, parts ? CALL_HEAD_MAX : op->size - tail, kept);
 	r->offset = op->s->bytes[op->dir & 1] - op->size;
 	r->flags = flags | (op->turn ? CALL_F_TURN : 0);
 	record_time(r, op);
 	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
-	return tail ? op_tail(op, b, tail) : 0;
+	if (!parts)
+		return tail ? op_tail(op, b, tail) : 0;
+	for (__u32 i = 1; i < PARTS; i++)
+		op_part(op, b, i * CALL_HEAD_MAX);
+	return 0;
 }
 
 #ifndef CALL_OP_OLD
