@@ -414,8 +414,8 @@ static bool has_order(const struct call_conn *c)
 /*
  * At the start of a turn of requests: was each one before it answered, of those in holes, too? One at a time is. Of
  * several that is unknown: the directions may be at different calls for good. Nothing that follows proves a moment
- * without a request under way: a client that keeps two of them looks like one that waits, turn for turn; pauses and
- * TCP's acknowledgements say what was received, not what was answered; and requests minus responses is a bound that
+ * without a request under way: turn for turn a client that keeps two of them looks like a client that waits; pauses
+ * and TCP's acknowledgements say what was received, not what was answered; requests minus responses is a bound that
  * reaches 0 only if the hole hid a single response's end.
  */
 static bool is_in_step(const struct call_conn *c)
