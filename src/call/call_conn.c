@@ -570,6 +570,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 	enum call_look look;
 	struct view v;
 
+	c->several |= turn && h->n_waits && c->halves[!dir].lost;	/* by what was passed over since */
 	h->lost = h->lost && !turn;
 	if (h->lost || !view_init(c, h, chunk, &v))
 		return;
@@ -580,11 +581,11 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 		struct call_chunk all = view_chunk(&v, chunk);
 
 		feed_waiting(c, !dir);
-		c->several |= look == CALL_LOOK_REQUEST && v.waited && c->halves[!dir].lost;
 		if (!c->ignored && c->queue.protocol)
 			feed_known(c, dir, &all, true);
 	} else {
 		h->lost = c->queue.skipped = true;
+		c->several = false;
 		if (look != CALL_LOOK__MAX && ++c->turns == TURNS_MAX)
 			ignore(c, CALL_MISS_UNCLASSIFIED);
 	}
