@@ -580,6 +580,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 	if (look == CALL_LOOK_REQUEST || look == CALL_LOOK_RESPONSE) {
 		struct call_chunk all = view_chunk(&v, chunk);
 
+		c->queue.pool->missed[CALL_MISS_LOST] += c->halves[!dir].lost;
 		feed_waiting(c, !dir);
 		if (!c->ignored && c->queue.protocol)
 			feed_known(c, dir, &all, true);
