@@ -84,7 +84,7 @@ static void leave_protocol(struct call_conn *c)
 	free(c->state);
 	c->state = NULL;
 	c->queue.protocol = NULL;
-	c->queue.confirmed = c->queue.unpaired = false;
+	call_queue_leave_protocol(&c->queue);
 	c->several = c->slides = false;
 }
 
@@ -270,6 +270,8 @@ static void contradict(struct call_conn *c)
 		ignore(c, CALL_MISS_GIVEN_UP);
 		return;
 	}
+	if (!confirmed)
+		call_queue_leave_protocol(&c->queue);
 	call_queue_flush(&c->queue, CALL_END_LOST);
 	c->queue.skipped = true;
 	c->several |= c->queue.most > 1;
@@ -411,7 +413,10 @@ static bool has_order(const struct call_conn *c)
 
 /*
  * At the start of a turn of requests: was each one before it answered, of those in holes, too? One at a time is. Of
- * several that is unknown: the directions may be at different calls for good.
+ * several that is unknown: the directions may be at different calls for good. Nothing that follows proves a moment
+ * without a request under way: turn for turn a client that keeps two of them looks like a client that waits; pauses
+ * and TCP's acknowledgements say what was received, not what was answered; requests minus responses is a bound that
+ * reaches 0 only if the hole hid a single response's end.
  */
 static bool is_in_step(const struct call_conn *c)
 {
@@ -517,7 +522,7 @@ static void feed_tail(struct call_conn *c, enum call_dir dir, const struct call_
 	struct call_chunk end = *chunk;
 	size_t at;
 
-	if (dir == c->request_dir || c->queue.n != 1 || chunk->hole || !chunk->len)
+	if (dir == c->request_dir || c->queue.n != 1 || c->several || chunk->hole || !chunk->len)
 		return;
 	p->reset(c->state, CALL_SIDE_RESPONSE, &c->queue);
 	at = p->tail(c->state, chunk->data, chunk->len);
@@ -565,6 +570,7 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 	enum call_look look;
 	struct view v;
 
+	c->several |= turn && h->n_waits && c->halves[!dir].lost;	/* by what was passed over since */
 	h->lost = h->lost && !turn;
 	if (h->lost || !view_init(c, h, chunk, &v))
 		return;
@@ -574,11 +580,13 @@ static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_c
 	if (look == CALL_LOOK_REQUEST || look == CALL_LOOK_RESPONSE) {
 		struct call_chunk all = view_chunk(&v, chunk);
 
+		c->queue.pool->missed[CALL_MISS_LOST] += c->halves[!dir].lost;
 		feed_waiting(c, !dir);
 		if (!c->ignored && c->queue.protocol)
 			feed_known(c, dir, &all, true);
 	} else {
 		h->lost = c->queue.skipped = true;
+		c->several = false;
 		if (look != CALL_LOOK__MAX && ++c->turns == TURNS_MAX)
 			ignore(c, CALL_MISS_UNCLASSIFIED);
 	}
@@ -705,11 +713,13 @@ void call_conn_close(struct call_conn *c)
 	call_conn_end(c, CALL_DIR_RECEIVED);
 	call_conn_end(c, CALL_DIR_SENT);
 	call_queue_flush(&c->queue, c->halves[!c->request_dir].lost ? CALL_END_LOST : CALL_END_CLOSED);
+	call_queue_leave_protocol(&c->queue);
 }
 
 void call_conn_evict(struct call_conn *c)
 {
 	call_queue_flush(&c->queue, CALL_END_EVICTED);
+	call_queue_leave_protocol(&c->queue);
 }
 
 enum call_conn_state call_conn_state(const struct call_conn *c)

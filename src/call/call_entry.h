@@ -88,6 +88,7 @@ struct call {
 	bool pushed : 1;	/* the side of responses asked: roles are swapped */
 	bool numbered : 1;	/* `id` is the same at the other end of the connection */
 	uint16_t text_units;	/* pool: accounted for texts */
+	struct call *next;	/* queue: of those that wait to be shown */
 	struct {
 		uint16_t at, len;	/* len 0 = none */
 	} texts[CALL_TEXT__MAX];

@@ -58,6 +58,7 @@ struct call_pool {
 	void *ctx;			/* of ops */
 	size_t bytes, bytes_max;	/* buffers and states of all connections */
 	uint64_t missed[CALL_MISS__MAX];
+	uint32_t n_held;		/* calls that ended, of connections that are not confirmed yet */
 	struct call *spare[64];		/* owned: calls for reuse */
 	size_t n_spare;
 };

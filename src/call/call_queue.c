@@ -6,6 +6,8 @@
 
 #include "base/macros.h"
 
+#define HELD_MAX 16384u	/* of all connections: some 6 MiB */
+
 void call_queue_unit(struct call_io *io)
 {
 	io->unit = io->c.pos;
@@ -45,7 +47,69 @@ static struct call *remove_at(struct call_queue *q, uint32_t at)
 	return c;
 }
 
-/* Takes the call out of the queue and shows it, or counts it if the protocol is not confirmed. */
+static void show(struct call_queue *q, struct call *c)
+{
+	q->pool->ops->ended(q->pool->ctx, q->conn, c);
+	call_pool_put(q->pool, c);
+}
+
+/*
+ * A call that ended before a response was parsed: messages without answers come first on some connections. It is
+ * shown with the first call of both sides.
+ */
+static void hold(struct call_queue *q, struct call *c)
+{
+	if (q->n_held == CALL_QUEUE_MAX || q->pool->n_held == HELD_MAX) {
+		q->surplus++;
+		call_pool_put(q->pool, c);
+		return;
+	}
+	q->n_held++;
+	q->pool->n_held++;
+	c->next = NULL;
+	*(q->held ? q->held_end : &q->held) = c;
+	q->held_end = &c->next;
+}
+
+static struct call *take_held(struct call_queue *q)
+{
+	struct call *c = q->held;
+
+	if (!c)
+		return NULL;
+	q->held = c->next;
+	q->n_held--;
+	q->pool->n_held--;
+	return c;
+}
+
+static void confirm(struct call_queue *q)
+{
+	struct call *c;
+
+	if (q->confirmed)
+		return;
+	q->confirmed = true;
+	while ((c = take_held(q)))
+		show(q, c);
+	q->pool->missed[CALL_MISS_MEMORY] += q->surplus;
+	q->surplus = 0;
+}
+
+void call_queue_leave_protocol(struct call_queue *q)
+{
+	struct call *c;
+
+	while ((c = take_held(q))) {
+		q->pool->missed[c->end == CALL_END_EVICTED ? CALL_MISS_MEMORY : CALL_MISS_UNCONFIRMED]++;
+		call_pool_put(q->pool, c);
+	}
+	q->pool->missed[CALL_MISS_UNCONFIRMED] += q->surplus;
+	q->surplus = 0;
+	q->asked = q->confirmed = q->unpaired = false;
+}
+
+/* Takes the call out of the queue and shows it, if the protocol is confirmed: else it waits for that. */
 static void leave(struct call_queue *q, uint32_t at, enum call_end end)
 {
 	struct call *c = remove_at(q, at);
@@ -55,17 +119,16 @@ static void leave(struct call_queue *q, uint32_t at, enum call_end end)
 		end = CALL_END_ONEWAY;
 	}
 	c->end = (uint8_t)end;
-	if (c->request.begun && c->response.begun)
-		q->confirmed = true;
+	if ((c->request.begun || q->asked) && c->response.begun)
+		confirm(q);
 	if (end == CALL_END_EVICTED)
 		q->pool->missed[CALL_MISS_EVICTED]++;
 	if ((end == CALL_END_EVICTED || end == CALL_END_LOST) && !c->response.begun)
 		q->owed++;
 	if (q->confirmed)
-		q->pool->ops->ended(q->pool->ctx, q->conn, c);
+		show(q, c);
 	else
-		q->pool->missed[end == CALL_END_EVICTED ? CALL_MISS_MEMORY : CALL_MISS_UNCONFIRMED]++;
-	call_pool_put(q->pool, c);
+		hold(q, c);
 }
 
 static uint32_t place_of(const struct call_queue *q, const struct call *c)
@@ -148,6 +211,7 @@ static struct call *open_call(struct call_io *io, bool begins)
 
 struct call *call_queue_open(struct call_io *io)
 {
+	io->queue->asked |= io->side == CALL_SIDE_REQUEST;
 	return open_call(io, io->side == CALL_SIDE_REQUEST);
 }
 
@@ -206,13 +270,13 @@ static void leave_if_complete(struct call_queue *q, struct call *c)
 		leave(q, place_of(q, c), CALL_END_DONE);
 }
 
-static void end_request(struct call_io *io, struct call *c)
+static void end_request(struct call_io *io, struct call *c, bool opens)
 {
 	const bool first = !c->request.last_ns;
 
 	finish(&c->request, io);
 	call_pool_settle(io->queue->pool, c);
-	if (first && io->queue->pool->ops->opened)
+	if (first && opens && io->queue->pool->ops->opened)
 		io->queue->pool->ops->opened(io->queue->pool->ctx, io->queue->conn, c);
 }
 
@@ -220,7 +284,7 @@ void call_queue_asked(struct call_io *io, struct call *c)
 {
 	if (!c)
 		return;
-	end_request(io, c);
+	end_request(io, c, true);
 	leave_if_complete(io->queue, c);
 }
 
@@ -228,7 +292,7 @@ void call_queue_told(struct call_io *io, struct call *c)
 {
 	if (!c)
 		return;
-	end_request(io, c);
+	end_request(io, c, io->queue->confirmed);	/* while it waits to be shown it is not open */
 	leave(io->queue, place_of(io->queue, c), CALL_END_ONEWAY);
 }
 
@@ -262,6 +326,8 @@ void call_queue_orphan(struct call_io *io)
 {
 	struct call_queue *q = io->queue;
 
+	if (q->asked && (q->unpaired || q->owed))
+		confirm(q);
 	if (q->unpaired)
 		return; /* its request is a call */
 	if (q->owed)
@@ -292,11 +358,12 @@ struct call *call_queue_hidden(struct call_io *io)
 
 void call_queue_confirm(struct call_io *io)
 {
-	io->queue->confirmed = true;
+	confirm(io->queue);
 }
 
 void call_queue_fini(struct call_queue *q)
 {
+	call_queue_leave_protocol(q);
 	while (q->n)
 		call_pool_put(q->pool, q->calls[--q->n]);
 	free_room(q);

@@ -31,9 +31,12 @@ struct call_queue {
 	uint32_t n, room;	/* of calls; room: allocated */
 	uint64_t count;		/* calls opened so far */
 	uint32_t most;		/* outstanding at once so far */
+	struct call *held, **held_end;	/* owned: calls that ended before both sides were parsed, oldest first */
+	uint32_t n_held, surplus;	/* surplus: further ones */
 	uint32_t owed;		/* responses that may come to calls that were shown or counted */
 	uint32_t strays;	/* responses without a known request, in this turn */
-	bool confirmed;		/* request and response were parsed */
+	bool asked;		/* a request was parsed */
+	bool confirmed;		/* and a response */
 	bool midstream;		/* bytes passed before the first chunk */
 	bool skipped;		/* units were not parsed: the other end may count more calls */
 	bool refused;		/* no call was opened: the driver loses the order of requests */
@@ -86,6 +89,9 @@ void call_queue_confirm(struct call_io *io);
 
 /* Returns calls and memory to the pool. */
 void call_queue_fini(struct call_queue *q);
+
+/* The protocol is not confirmed any more: counts the calls that wait for that. */
+void call_queue_leave_protocol(struct call_queue *q);
 
 /*
  * Ends all calls. CALL_END_LOST: requests or responses were not seen since; what that leaves unknown marks calls as

@@ -17,6 +17,10 @@ PROCESSES = 4   # of the generator
 
 class Stream:
     """A connection over TCP with a buffer."""
+    turn = 1    # requests of a turn, at most
+
+    def many(self, _rng):
+        return self.turn
 
     def __init__(self, port, number):
         self.sock = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -50,17 +54,25 @@ class Stream:
         self.sock.close()
 
 
+class Deep:
+    """Up to 200 requests at once."""
+    turn = 200
+
+    @staticmethod
+    def many(rng):
+        return rng.choice((1, 2, 16, 30, 64, 65, 100, 200))
+
+
 # ---- HTTP/1.1 ----
 
 class Http(Stream):
     """The path says what nginx answers (call_servers.py), and is unique."""
     KINDS = [("GET", "ok")] * 6 + [("GET", "gone"), ("GET", "broken"), ("GET", "empty"), ("GET", "large"),
                                    ("GET", "chunked"), ("HEAD", "ok"), ("POST", "ok"), ("GET", "ok?key=secret")]
-    turn = 1
 
     def send(self, rng):
         data = b""
-        for _ in range(self.turn):
+        for _ in range(self.many(rng)):
             method, kind = rng.choice(self.KINDS)
             kind, _, query = kind.partition("?")
             path = f"/{kind}/{self.unique()}"
@@ -73,7 +85,7 @@ class Http(Stream):
         self.sock.sendall(data)
 
     def receive(self):
-        return [self.one() for _ in range(self.turn)]
+        return [self.one() for _ in range(len(self.asked))]
 
     def one(self):
         method, path = self.asked.pop(0)
@@ -94,6 +106,10 @@ class Http(Stream):
 class HttpPipelined(Http):
     KINDS = [("GET", "ok"), ("GET", "gone"), ("HEAD", "ok"), ("GET", "empty")]
     turn = TURN
+
+
+class HttpDeep(Deep, HttpPipelined):
+    pass
 
 
 # ---- PostgreSQL ----
@@ -142,13 +158,19 @@ class Postgresql(Stream):
         self.asked = rng.choice(self.KINDS) if rng.random() > 0.02 else self.LARGE
         return self.asked[0], str(self.unique() & 0x3fffffff)
 
-    def send(self, rng):
+    def request(self, rng):
         sql, n = self.choose(rng)
-        self.sock.sendall(message(b"Q", sql.replace("@", n)))
+        return message(b"Q", sql.replace("@", n))
+
+    def send(self, rng):
+        self.sent_kinds, data = [], b""
+        for _ in range(self.many(rng)):
+            data += self.request(rng)
+            self.sent_kinds.append(self.asked)
+        self.sock.sendall(data)
 
     def receive(self):
-        state = self.until_ready()
-        return [(self.asked[1], self.asked[2], state)]
+        return [(verb, table, self.until_ready()) for _, verb, table in self.sent_kinds]
 
     def close(self):
         self.sock.sendall(message(b"X"))
@@ -166,9 +188,13 @@ def bind(name, sql, n):
 class PostgresqlExtended(Postgresql):
     """Parse, Bind, Describe, Execute, Sync."""
 
-    def send(self, rng):
+    def request(self, rng):
         sql, n = self.choose(rng)
-        self.sock.sendall(message(b"P", "", sql.replace("@", "$1::int"), b"\0\0") + bind("", sql, n) + EXECUTE)
+        return message(b"P", "", sql.replace("@", "$1::int"), b"\0\0") + bind("", sql, n) + EXECUTE
+
+
+class PostgresqlDeep(Deep, PostgresqlExtended):
+    """libpq's pipeline mode with a Sync behind each statement."""
 
 
 class PostgresqlPrepared(Postgresql):
@@ -181,9 +207,9 @@ class PostgresqlPrepared(Postgresql):
             self.sock.sendall(message(b"P", f"s{i}", sql.replace("@", "$1::int"), b"\0\0") + message(b"S"))
             assert not self.until_ready()
 
-    def send(self, rng):
+    def request(self, rng):
         sql, n = self.choose(rng)
-        self.sock.sendall(bind(f"s{self.prepared.index(self.asked)}", sql, n) + EXECUTE)
+        return bind(f"s{self.prepared.index(self.asked)}", sql, n) + EXECUTE
 
 
 # ---- MariaDB ----
@@ -286,6 +312,22 @@ class Mysql(Stream):
         super().close()
 
 
+class MysqlDeep(Deep, Mysql):
+    """Commands that do not wait for each other, as those of MariaDB's batches."""
+
+    def send(self, rng):
+        self.sent_kinds, data = [], b""
+        for _ in range(self.many(rng)):
+            sql, n = self.choose(rng)
+            body = b"\3" + sql.replace("@", str(n)).encode()
+            data += len(body).to_bytes(3, "little") + b"\0" + body
+            self.sent_kinds.append(self.asked)
+        self.sock.sendall(data)
+
+    def receive(self):
+        return [(verb, table, self.result()) for _, verb, table in self.sent_kinds]
+
+
 class MysqlPrepared(Mysql):
     """Prepared once; numbers in binary."""
 
@@ -316,11 +358,10 @@ class Redis(Stream):
              (b"MGET", b"text", b"number", b"none", "MGET"), (b"PING", "PING"), (b"GET", b"large", "GET"),
              (b"EVALSHA", b"f" * 40, b"0", "EVALSHA"), (b"SET", b"large", b"x" * 5000, "SET"),
              (b"CLIENT", b"GETNAME", "CLIENT GETNAME"), (b"TTL", b"text", "TTL")]
-    turn = 1
 
     def send(self, rng):
         data = b""
-        for _ in range(self.turn):
+        for _ in range(self.many(rng)):
             *words, name = rng.choice(self.KINDS)
             self.asked.append(name)
             data += b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
@@ -340,12 +381,38 @@ class Redis(Stream):
         return ""
 
     def receive(self):
-        return [(self.asked.pop(0), "", self.value()) for _ in range(self.turn)]
+        return [(self.asked.pop(0), "", self.value()) for _ in range(len(self.asked))]
 
 
 class RedisPipelined(Redis):
     KINDS = [k for k in Redis.KINDS if b"large" not in k]
     turn = TURN
+
+
+class RedisDeep(Deep, RedisPipelined):
+    pass
+
+
+# ---- memcached ----
+
+class MemcachedDeep(Deep, Stream):
+    """Text commands; noreply ones have no answer. A last one has, so that all of them have been processed."""
+    KINDS = [(b"set text 0 0 3\r\nabc", "set"), (b"set text 0 0 3 noreply\r\nabc", "set", ""), (b"get text", "get"),
+             (b"get none", "get"), (b"delete none", "delete"), (b"incr none 1", "incr"), (b"incr text 1", "incr"),
+             (b"add text 0 0 1\r\nx", "add"), (b"touch text 0 noreply", "touch", ""), (b"gets text none", "gets")]
+    REGULAR = (b"STORED", b"END", b"DELETED", b"TOUCHED")
+
+    def send(self, rng):
+        self.asked = [rng.choice(self.KINDS) for _ in range(self.many(rng))] + [self.KINDS[0]]
+        self.sock.sendall(b"".join(kind[0] + b"\r\n" for kind in self.asked))
+
+    def status(self):
+        while (line := self.line()).startswith(b"VALUE "):
+            self.take(int(line.split()[3]) + 2)
+        return "" if line in self.REGULAR else line.split()[0].decode()
+
+    def receive(self):
+        return [(kind[1], "", kind[2] if kind[2:] else self.status()) for kind in self.asked]
 
 
 # ---- DNS ----

@@ -12,7 +12,7 @@ import call_servers as servers
 import server_root
 
 PACKAGES = ["nodejs", "php8.2-cli", "ruby-webrick", "apache2-bin", "haproxy", "varnish", "squid", "dnsmasq-base",
-            "gcc", "libc6-dev", "libc-bin", "dash", "bash", "coreutils", "sed", "grep", "mawk"]
+            "lighttpd", "gcc", "libc6-dev", "libc-bin", "dash", "bash", "coreutils", "sed", "grep", "mawk"]
 
 NODE = """const fs = require('fs'), log = fs.createWriteStream('/truth/log');
 const answers = {ok: [200, 'fine'], gone: [410, 'gone'], broken: [503, 'no'], large: [200, 'x'.repeat(100000)]};
@@ -86,7 +86,8 @@ ServerRoot /tmp
 Listen 127.0.0.1:PORT
 PidFile /tmp/pid
 ErrorLog /dev/null
-User root
+User www-data
+Group www-data
 LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so
 LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
 LoadModule rewrite_module /usr/lib/apache2/modules/mod_rewrite.so
@@ -105,6 +106,17 @@ RewriteRule ^/broken/ - [R=503,L]
 RewriteRule ^/empty/ - [R=204,L]
 RewriteRule ^/large/ /large.html [L]
 RewriteRule ^/(ok|chunked)/ /page.html [L]
+"""
+LIGHTTPD = """server.document-root = "/truth"
+server.port = PORT
+server.bind = "127.0.0.1"
+server.modules = ("mod_rewrite", "mod_redirect", "mod_access", "mod_accesslog")
+server.max-keep-alive-requests = 100000
+accesslog.filename = "/truth/log"
+accesslog.format = "%r %s"
+index-file.names = ()
+url.rewrite-once = ("^/large/.*" => "/large.html", "^/(ok|chunked)/.*" => "/page.html")
+mimetype.assign = (".html" => "text/html")
 """
 HAPROXY = """global
   log stdout format raw local0
@@ -156,7 +168,7 @@ class Program(servers.Server):
 
     def counts(self):
         return collections.Counter((line[0], line[1].partition("?")[0], line[2]) for line in self.log_lines()
-                                   if len(line) == 3 and line[0].isupper())
+                                   if len(line) == 3 and line[0].isalpha() and line[0].isupper())
 
     def compared(self, done):
         return done
@@ -191,6 +203,40 @@ class Ruby(Program):
 class Apache(Program):
     script = "mkdir -p /etc/apache2; exec /usr/sbin/apache2 -f /truth/conf -D FOREGROUND"
     files = {"conf": APACHE, "large.html": "x" * 100000, "page.html": "fine"}
+
+
+class Lighttpd(Program):
+    script = "exec /usr/sbin/lighttpd -D -f /truth/conf"
+    files = {"conf": LIGHTTPD, "large.html": "x" * 100000, "page.html": "fine"}
+
+    def log_lines(self):
+        return [[method, uri, status] for method, uri, _, status in super().log_lines()]
+
+
+class Memcached(Program):
+    """This machine's; without a root. Counts by its own statistics."""
+    source = "memcached"
+    COUNTED = {"set": ("cmd_set",), "get": ("cmd_get",), "delete": ("delete_misses", "delete_hits"),
+               "incr": ("incr_misses", "incr_hits"), "touch": ("cmd_touch",)}
+
+    def command(self):
+        return ["memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(self.port)]
+
+    def counts(self):
+        one = servers.clients.Stream(self.port, 0)
+        one.sock.sendall(b"stats\r\n")
+        stats = dict(line.split()[1:3] for line in iter(one.line, b"END"))
+        one.close()
+        return +collections.Counter({name: sum(int(stats[key.encode()]) for key in keys)
+                                     for name, keys in self.COUNTED.items()})
+
+    def compared(self, done):
+        """Stores of any kind count as sets, values by their keys; a number that is none is not counted."""
+        counts, names = collections.Counter(), {"add": "set", "gets": "get"}
+        for (name, _, status), n in done.items():
+            if status != "CLIENT_ERROR":
+                counts[names.get(name, name)] += 2 * n if name == "gets" else n
+        return counts
 
 
 class Proxy(Program):
@@ -243,4 +289,5 @@ class Dnsmasq(Program):
         return counts
 
 
-PROGRAMS = {one.__name__.lower(): one for one in (Node, Java, Php, Ruby, Apache, Haproxy, Varnish, Squid, Dnsmasq)}
+PROGRAMS = {one.__name__.lower(): one for one in (Node, Java, Php, Ruby, Apache, Lighttpd, Haproxy, Varnish, Squid,
+                                                 Dnsmasq)}

@@ -293,6 +293,33 @@ class Pgbench(Postgres):
         return counts
 
 
+class PgbenchPipeline(Pgbench):
+    """libpq's pipeline mode: 60 statements, then a Sync."""
+    streams = 60
+    LINES = ["select aid from pgbench_accounts where aid = :a;",
+             "update pgbench_tellers set tbalance = :a where tid = 1;",
+             "insert into pgbench_history (tid) values (:a);"]
+
+    def generate(self, connections, calls):
+        turns = max(1, calls // self.streams // connections)
+        script = "\\set a random(1, 1000)\n\\startpipeline\n" + "\n".join(self.LINES * 20) + "\n\\endpipeline\n"
+        text = self.run(f"{self.program} {self.port} -f /truth/script -M extended -c {connections} -j 2 -t {turns} "
+                        "postgres", {"script": script})
+        done = 20 * int(re.search(r"transactions actually processed: (\d+)", text)[1])
+        return collections.Counter({("SELECT", "pgbench_accounts", ""): done, ("UPDATE", "pgbench_tellers", ""): done,
+                                    ("INSERT", "pgbench_history", ""): done})
+
+    def compared(self, done):
+        return done
+
+    def counts(self):
+        counts = collections.Counter()
+        for sql, calls in self.query("select query, calls from pg_stat_statements where query ~* "
+                                     "'^(select aid|update pgbench_tellers|insert into pgbench_history)'"):
+            counts[sql.split()[0].upper(), re.search(r"pgbench_\w+", sql)[0], ""] += int(calls)
+        return counts
+
+
 class PgbenchTls(Pgbench):
     """The same over OpenSSL at both ends (sslmode=require)."""
     script = POSTGRES.replace("exec ", """cp /truth/cert.pem /truth/key.pem /tmp

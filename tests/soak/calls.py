@@ -9,7 +9,9 @@ whose event says that a part of it is unknown (cut, lost), or be in a record tha
 
   http http-pipelined http2 http2-alone http2-tls grpc postgresql postgresql-extended postgresql-prepared pgbench
   pgbench-tls mysql mysql-prepared redis redis-pipelined redis-benchmark dns dns-tcp    the servers' protocols
-  node java php ruby apache haproxy varnish squid dnsmasq      further programs, by their own logs; not without a name
+  node java php ruby apache lighttpd haproxy varnish squid dnsmasq  further programs, by their own logs; by name only
+  http-deep apache-deep lighttpd-deep haproxy-deep varnish-deep redis-deep postgresql-deep pgbench-pipeline mysql-deep
+  memcached-deep    up to 200 requests at once, also as a connection's first; by name only
   tls tls-loop      over OpenSSL, by 16 threads and by event loops: none may be on a wrong connection
   latency           nginx, by the client's clock and by its own $request_time; needs an idle machine
   links links-loop links-header     a server that makes two calls for each it serves, by a thread for each connection,
@@ -71,6 +73,19 @@ RUNS = {
     "dns": (servers.Unbound, clients.Dns, "dns", "dns:", 100),
     "dns-tcp": (servers.Unbound, clients.DnsTcp, "dns", "dns:", 100),
 }
+DEEP = {
+    "http-deep": (servers.Nginx, clients.HttpDeep, "http"),
+    "apache-deep": (call_programs.Apache, clients.HttpDeep, "http"),
+    "lighttpd-deep": (call_programs.Lighttpd, clients.HttpDeep, "http"),
+    "haproxy-deep": (call_programs.Haproxy, clients.HttpDeep, "http"),
+    "varnish-deep": (call_programs.Varnish, clients.HttpDeep, "http"),
+    "redis-deep": (servers.RedisServer, clients.RedisDeep, "redis"),
+    "postgresql-deep": (servers.Postgres, clients.PostgresqlDeep, "postgresql"),
+    "pgbench-pipeline": (servers.PgbenchPipeline, None, "postgresql"),
+    "mysql-deep": (servers.Mariadb, clients.MysqlDeep, "mysql"),
+    "memcached-deep": (call_programs.Memcached, clients.MemcachedDeep, "memcached"),
+}
+RUNS.update({name: (*one, "", 3) for name, one in DEEP.items()})
 RUNS.update({name: (one, one.client, one.source, "dns:" if one.source == "dns" else "", one.reopen)
              for name, one in call_programs.PROGRAMS.items()})
 
@@ -112,7 +127,7 @@ def key_of(ev):
         return "POST", ev.get("path"), ev.get("status", "")
     if ev["kind"] in ("http", "http2"):
         return ev.get("method"), ev.get("path"), str(ev.get("http_status"))
-    resource = ev.get("resource", "") if ev["kind"] != "redis" else ""
+    resource = ev.get("resource", "") if ev["kind"] not in ("redis", "memcached") else ""
     return ev.get("operation", ""), resource, ev.get("status", "")
 
 
@@ -304,7 +319,7 @@ def main():
     p.add_argument("protocols", nargs="*")
     args = p.parse_args()
     args.more = args.more.split()
-    names = args.protocols or [name for name in [*RUNS, *OTHERS] if name not in call_programs.PROGRAMS]
+    names = args.protocols or [name for name in [*RUNS, *OTHERS] if name not in {**call_programs.PROGRAMS, **DEEP}]
     unknown = [name for name in names if name not in RUNS and name not in OTHERS]
     if unknown:
         p.error(f"{unknown[0]}: expected {' '.join([*RUNS, *OTHERS])}")

@@ -4,7 +4,7 @@
  * and registers. Kernel objects are read by BPF_CORE_READ(): at the ends of system calls they are untyped.
  *
  * CALL_OP_OLD: loads on 5.10, so neither callbacks nor pointers as arguments of global functions (both 5.13). Frames
- * of HTTP/2 are not walked, its operations kept whole; commands of Redis are not measured.
+ * of HTTP/2 are not walked, its operations kept whole; requests that follow each other are not measured.
  */
 #ifndef CALL_OP_BPF_H
 #define CALL_OP_BPF_H
@@ -33,6 +33,7 @@
 #define OP_MEASURES true
 #endif
 
+#define PARTS 4		/* records of an operation that is kept whole, from 6.3 on */
 #define RCV_SHUTDOWN 1	/* include/net/sock.h */
 #define SRTT_SHIFT 3	/* tcp_sock.srtt_us holds eighths */
 
@@ -427,12 +428,65 @@ static __noinline int op_tail(struct call_op *op, const struct call_user_bytes *
 	return 0;
 }
 
-/* Do the copied bytes begin with one of several requests of HTTP/1? */
-static __always_inline bool op_heads(const struct call_op *op, const __u8 *bytes, __u32 kept)
+/* Is it a client's, of a database? The end of a statement is worth as much as its start. */
+static __always_inline bool op_asks(const struct call_op *op, const __u8 *b)
 {
-	return OP_MEASURES && op->turn && !op->s->wide &&
-	       call_may_pipeline(op->s->guess, CALL_GUESS_HTTP, &op->s->turns) &&
-	       call_frames_heads(bytes, kept, op->size);
+	if (op->s->guess == CALL_GUESS_MYSQL)
+		return !b[3];
+	return op->s->guess == CALL_GUESS_POSTGRESQL && (b[0] == 'P' || b[0] == 'B' || b[0] == 'Q');
+}
+
+/*
+ * Is the operation to be kept whole? @bytes: what was copied. If requests or messages follow the first one in it, the
+ * next operations are kept whole, too.
+ */
+static __always_inline bool op_widens(const struct call_op *op, const __u8 *bytes, __u32 kept)
+{
+	struct call_sock *s = op->s;
+
+	if (!OP_MEASURES || s->wide)
+		return false;
+	if (call_guess_is_unanswered(s->guess) || call_guess_is_late(s->guess)) {
+		s->wide = kept < op->size && call_frames_messages(s->guess, bytes, kept, op->size);
+		return s->wide || (kept < op->size && op_asks(op, bytes));
+	}
+	s->wide = op->turn && call_may_pipeline(s->guess, CALL_GUESS_HTTP, &s->turns) &&
+		  call_frames_heads(bytes, kept);
+	return s->wide;
+}
+
+static __always_inline __u32 op_copy(const struct call_user_bytes *b, __u8 *to, __u32 most)
+{
+	__u32 kept = OP_MEASURES && b->n_iov ? call_frames_gather(b, to, most) : (__u32)call_user_copy(b, to, most);
+
+	return kept < CALL_HEAD_MAX ? kept : CALL_HEAD_MAX;
+}
+
+/* The part of an operation from @from on, as a record of its own. The last one stands for what follows, too. */
+static __noinline int op_part(struct call_op *op, const struct call_user_bytes *b, __u32 from)
+{
+	struct call_room *room = room_get();
+	__u32 rest = op->size - from, kept = rest < CALL_HEAD_MAX ? rest : CALL_HEAD_MAX;
+	struct sonde_ledger *l;
+	struct call_data_rec *r;
+
+	if (op->size <= from || !room)
+		return 0;
+	l = ledger_seen(CALL_CLASS_SOCKET);
+	if (!l)
+		return 0;
+	r = &room->rec;
+	barrier_var(kept);
+	record_init(r, l, op, from == (PARTS - 1) * CALL_HEAD_MAX ? rest : kept, kept);
+	r->offset = op->s->bytes[op->dir & 1] - rest;
+	r->rtt_us = r->flags = 0;
+	if (kept > CALL_HEAD_MAX || bpf_probe_read_user(room->bytes, kept, (void *)(b->base + from))) {
+		r->flags = CALL_F_FAULT;
+		r->hdr.len = sizeof(*r);
+		r->kept = kept = 0;
+	}
+	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	return 0;
 }
 
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
@@ -441,6 +495,7 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	struct sonde_ledger *l = ledger_seen(CALL_CLASS_SOCKET);
 	struct call_data_rec *r;
 	__u32 most, tail, kept = 0;
+	bool parts;
 
 	if (!room || !l)
 		return 0;
@@ -449,27 +504,27 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	    call_may_pipeline(op->s->guess, CALL_GUESS_REDIS, &op->s->turns))
 		op->s->wide = call_user_pipelines((void *)b->base, op->size);
 	most = op_budget(op, b);
-	tail = op_tail_bytes(op, b, most);
 	if (b->base && most)
-		kept = call_user_copy(b, room->bytes, most);
-	if (kept > CALL_HEAD_MAX)
-		kept = CALL_HEAD_MAX;
-	if (kept && op_heads(op, room->bytes, kept)) {
-		op->s->wide = 1;
+		kept = op_copy(b, room->bytes, most);
+	if (kept && op_widens(op, room->bytes, kept)) {
 		most = op->size < CALL_HEAD_MAX ? op->size : CALL_HEAD_MAX;
 		if (kept < most)
-			kept = call_user_copy(b, room->bytes, most);
-		if (kept > CALL_HEAD_MAX)
-			kept = CALL_HEAD_MAX;
+			kept = op_copy(b, room->bytes, most);
 	}
+	tail = op_tail_bytes(op, b, most);
 	if (b->base && kept < most)
 		flags |= CALL_F_FAULT;
-	record_init(r, l, op, op->size - tail, kept);
+	parts = OP_MEASURES && op->s->wide && !b->n_iov && kept == CALL_HEAD_MAX && op->size > CALL_HEAD_MAX;
+	record_init(r, l, op, parts ? CALL_HEAD_MAX : op->size - tail, kept);
 	r->offset = op->s->bytes[op->dir & 1] - op->size;
 	r->flags = flags | (op->turn ? CALL_F_TURN : 0);
 	record_time(r, op);
 	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
-	return tail ? op_tail(op, b, tail) : 0;
+	if (!parts)
+		return tail ? op_tail(op, b, tail) : 0;
+	for (__u32 i = 1; i < PARTS; i++)
+		op_part(op, b, i * CALL_HEAD_MAX);
+	return 0;
 }
 
 #ifndef CALL_OP_OLD

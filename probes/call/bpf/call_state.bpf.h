@@ -33,8 +33,9 @@ enum call_class { CLASS_NEW, CLASS_GUESSING, CLASS_WATCHED, CLASS_TLS, CLASS_IGN
  * That requests follow each other is found in two places, since neither suffices. The parsers find it for every
  * protocol and kernel, whatever operations hold (call_conn_most()), but their order comes some 50 ms later, when the
  * connection of a script or a benchmark has ended. The programs find it at the first byte: of Redis, whose lengths
- * stand in front, within one buffer, and not before 6.3, whose verifiers do not follow the lines; of HTTP/1 among the
- * bytes that were copied. @guess: of the connection; @of: the protocol whose turn it is; @turns: so far.
+ * stand in front, within one buffer, and not before 6.3, whose verifiers do not follow the lines; of HTTP/1 and of
+ * protocols with lengths or lines among the bytes that were copied. @guess: of the connection; @of: whose turn it is;
+ * @turns: so far.
  */
 static __always_inline bool call_may_pipeline(__u32 guess, __u32 of, __u8 *turns)
 {

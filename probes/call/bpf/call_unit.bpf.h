@@ -84,10 +84,19 @@ struct call_room;
 int call_frames_send(struct call_room *room, struct call_frames *f, const struct call_user_bytes *b,
 		     bool turn) __hidden;
 
+/* As call_user_copy(), of an array of any number of buffers (6.3). */
+__u32 call_frames_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
+
 /*
- * Are there two requests of HTTP/1 in an operation of @size bytes, of which the first @kept were copied to @bytes?
- * The second one follows the first head: bodies are not looked behind.
+ * Are there two requests of HTTP/1 in the @kept bytes at @bytes? The second one follows the first head: bodies are
+ * not looked behind.
  */
-bool call_frames_heads(const __u8 *bytes, __u32 kept, __u32 size) __hidden;
+bool call_frames_heads(const __u8 *bytes, __u32 kept) __hidden;
+
+/*
+ * Does another message follow the first one in an operation of @size bytes, of which the first @kept were copied to
+ * @bytes? @guess: of a protocol whose messages have lengths or lines. False if the first one's length is unknown.
+ */
+bool call_frames_messages(__u32 guess, const __u8 *bytes, __u32 kept, __u32 size) __hidden;
 
 #endif

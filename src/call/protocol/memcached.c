@@ -382,9 +382,10 @@ static void end_request(struct call_io *io)
 		call_queue_asked(io, c);
 }
 
-/* The line's end is in a hole. */
+/* The line's end is in a hole. It may have been noreply, or a flag: then no response belongs to the command. */
 static enum call_feed lose_line(struct call_io *io)
 {
+	const bool paired = !io->queue->unpaired;
 	size_t len = cur_left(&io->c);
 	struct call_line line = { cur_bytes(&io->c, len), len }, word = call_line_word(&line, ' ');
 	uint8_t place = command_of(&word);
@@ -393,7 +394,9 @@ static enum call_feed lose_line(struct call_io *io)
 	if (c) {
 		describe(c, place, line);
 		c->incomplete |= CALL_INCOMPLETE_CUT;
-		end_request(io);
+		call_queue_asked(io, c);
+		if (paired && commands[place].shape != SHAPE_GET && commands[place].shape != SHAPE_TOUCH_GET)
+			call_queue_end(io, c, CALL_END_LOST);
 	}
 	return CALL_FEED_LOST;
 }

@@ -34,10 +34,13 @@
 #define NOTE_SYNC 4	/* the last call of its group */
 #define NOTE_RESULT 8	/* has a result or an error */
 
+#define RESULTS "CEIs"	/* messages that end the response to a query or to an Execute */
+
 struct postgresql {
 	bool started[CALL_SIDE__MAX];	/* behind the phase without message types */
 	bool building;		/* the youngest call waits for its Execute */
 	bool asking;		/* the youngest call ends with the content that is passed over */
+	bool bound;		/* the response to a Bind came: one to its Execute follows */
 	uint8_t backslash;	/* enum call_sql_backslash */
 	uint64_t sent, ready;	/* groups that the client ended, that the server ended */
 	struct call_names statements;
@@ -345,6 +348,10 @@ static void take_sync(struct postgresql *p, struct call_io *io)
 {
 	struct call *c = call_queue_youngest(io);
 
+	if (c && c->key == p->sent && c->note & NOTE_PARSED && io->queue->unpaired) {
+		call_queue_drop(io, c);	/* a prepare alone is not a call unless it fails, which is unknown */
+		c = NULL;
+	}
 	p->asking = c && c->key == p->sent && !c->response.begun;	/* the request includes it */
 	p->building = false;
 	mark_last(p, io);
@@ -452,9 +459,24 @@ static void end_group(struct postgresql *p, struct call_io *io)
 
 static void end_result(struct call_io *io, struct call *c)
 {
-	c->note |= NOTE_RESULT;
+	c->note = (uint8_t)((c->note | NOTE_RESULT) & ~NOTE_PARSED);	/* its Execute may be in a hole */
 	if (!(c->note & NOTE_SYNC))
 		call_queue_answered(io, c);
+}
+
+/* The call of a response whose request is in a hole: a portal's, or a simple query's up to ReadyForQuery. */
+static struct call *hidden(struct postgresql *p, struct call_io *io, uint8_t type)
+{
+	struct call *c;
+
+	if (!strchr(RESULTS, type) || (type == 'E' && !io->queue->hidden))	/* E ends idle connections, too */
+		return NULL;
+	c = call_queue_hidden(io);
+	if (!c)
+		return NULL;
+	c->key = p->ready;
+	c->note = p->bound ? 0 : NOTE_SIMPLE | NOTE_SYNC;
+	return c;
 }
 
 /* standard_conforming_strings decides how strings end. */
@@ -473,9 +495,15 @@ static void take_response(struct postgresql *p, struct call_io *io, uint8_t type
 
 	if (type == 'S')
 		take_setting(p, body);
-	if (type == 'Z')
+	if (type == 'Z') {
 		end_group(p, io);
-	if (!c || c->key != p->ready || strchr("SZNARKv", type))
+		p->bound = false;
+		return;
+	}
+	if (!c)
+		c = hidden(p, io, type);
+	p->bound = type == '2' || (p->bound && !strchr(RESULTS, type));
+	if (!c || c->key != p->ready || strchr("SNARKv", type))
 		return;
 	if (type == 'G') {	/* the request goes on: what COPY sends */
 		c->request.done = false;
@@ -486,7 +514,7 @@ static void take_response(struct postgresql *p, struct call_io *io, uint8_t type
 		add_rows(c, body);
 	if (type == 'E')
 		take_error(c, body);
-	else if (strchr("CIsV", type))
+	else if (type == 'V' || strchr(RESULTS, type))
 		end_result(io, c);
 }
 
@@ -557,6 +585,8 @@ static void postgresql_reset(void *state, enum call_side side, const struct call
 	p->ready = queue->n ? queue->calls[0]->key : p->sent;
 	if (side == CALL_SIDE_REQUEST)
 		p->building = p->asking = false;
+	else
+		p->bound = false;
 }
 
 /* CommandComplete or an error, then ReadyForQuery. */
@@ -587,7 +617,7 @@ static void postgresql_fini(void *state, struct call_pool *pool)
 }
 
 const struct call_protocol postgresql_protocol = {
-	.name = "postgresql", .kind = CALL_KIND_POSTGRESQL, .late_status = true,
+	.name = "postgresql", .kind = CALL_KIND_POSTGRESQL, .late_status = true, .ordered = true,
 	.state_size = sizeof(struct postgresql), .classify = postgresql_classify, .resume = postgresql_resume,
 	.feed = postgresql_feed, .reset = postgresql_reset, .tail = postgresql_tail, .fini = postgresql_fini,
 };

@@ -4,8 +4,10 @@ Kafka, MongoDB and Cassandra are a thread that answers as tests/e2e/call_message
 import collections
 import contextlib
 import os
+import random
 import shutil
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -133,6 +135,32 @@ def test_memcached(sonde, server, how):
     assert all(ev.get("rows") == 1 for ev in calls if text_of(ev) == "gat")
 
 
+@pytest.mark.skipif(not shutil.which("memcached"), reason="memcached is not installed")
+def test_memcached_commands_at_once(sonde, server):
+    """Up to 200 of them before the first answer; noreply ones have none: each is a call with its own status."""
+    port, rng, wanted = free_port(), random.Random(4), []
+    pid = server("memcached", "-u", "nobody", "-l", "127.0.0.1", "-p", str(port)).pid
+    child = sonde("rpc", "--json", "--source", "memcached", "--port", str(port))
+    kinds = [(b"set h%d 0 0 3\r\nabc\r\n", "set", b"STORED\r\n"),
+             (b"set q%d 0 0 3 noreply\r\nabc\r\n", "set", b""),
+             (b"delete none%d\r\n", "delete NOT_FOUND", b"NOT_FOUND\r\n"),
+             (b"incr nope%d 1\r\n", "incr NOT_FOUND", b"NOT_FOUND\r\n")]
+    for n in [1, 30, 64, 65, 100, 200] * 3:
+        with connect(("127.0.0.1", port)) as s:
+            asked = [*rng.choices(kinds, k=n), kinds[0]]
+            wanted += asked
+            answers = b"".join(answer for _, _, answer in asked)
+            s.sendall(b"".join(data % i for i, (data, _, _) in enumerate(asked)))
+            assert receive(s, lambda got, size=len(answers): len(got) >= size) == answers
+    texts, told = [text for _, text, _ in wanted], sum(not answer for _, _, answer in wanted)
+    check(child, {os.getpid()}, "client", texts, 1)
+    check(child, {pid}, "server", texts, 1)
+    calls = finish(child, "memcached")
+    assert collections.Counter((ev["side"], ev["end"], ev.get("incomplete")) for ev in calls) == {
+        (side, end, None): n for side in ("client", "server")
+        for end, n in (("oneway", told), ("done", len(wanted) - told))}
+
+
 # ---- FastCGI ----
 
 @pytest.mark.skipif(not messages.php_fpm_binary(), reason="php-fpm is not installed")
@@ -187,14 +215,19 @@ def test_nats(sonde, server, tmp_path):
             answerer.sendall(b"PUB _INBOX.%d 4\r\ndone\r\n" % i)
             receive(asker, lambda got: got.endswith(b"done\r\n"))
             ask(asker, b"PUB void _INBOX.n%d 1\r\nx\r\n" % i, b"503\r\n\r\n\r\n")
-        # what is published goes one way for thousands of messages
-        asker.sendall(b"".join(b"PUB burst 2\r\n%02d\r\n" % (i % 100) for i in range(2000)))
-        ask(asker, b"PING\r\n", b"PONG\r\n")
+        # what is published goes one way for thousands of messages, also as the first ones of a connection
+        burst = b"".join(b"PUB burst 2\r\n%02d\r\n" % (i % 100) for i in range(2000)) + b"PING\r\n"
+        ask(asker, burst, b"PONG\r\n")
+        with connect(("127.0.0.1", port)) as s:
+            receive(s, lambda got: got.endswith(b"\r\n"))
+            ask(s, messages.nats_connect() + burst, b"PONG\r\n")
         each = ["publish news", "request work", "request void 503"]
-        once = ["connect", "connect", "subscribe work", "subscribe _INBOX.*"]
+        once = ["connect"] * 3 + ["subscribe work", "subscribe _INBOX.*"]
         helpers.wait_until(lambda: len([ev for ev in calls_of(child, {os.getpid()}, "client")
                                         if ev.get("resource") == "void"]) >= ROUNDS)
     calls = finish(child, "nats")
+    assert collections.Counter(ev["proc"]["pid"] for ev in calls if ev.get("resource") == "burst") == {
+        os.getpid(): 4000, pid: 4000}
     mine = [ev for ev in calls if ev["proc"]["pid"] == os.getpid() and ev.get("resource") != "burst"]
     assert collections.Counter(text_of(ev) for ev in mine if ev["side"] == "client") == collections.Counter(
         each * ROUNDS + once)
@@ -273,6 +306,19 @@ def test_commands_of_redis_that_follow_each_other(sonde):
         assert [(ev.get("operation"), "incomplete" in ev) for ev in seen[:16]] == [("SET", False)] * 16
         assert len(seen) == 32
         assert all(ev.get("operation") == "SET" or ev["incomplete"] == ["cut"] for ev in seen[16:])
+
+
+def test_publishes_of_amqp_at_once(sonde):
+    """200 in one operation, with content and without: each is seen at both ends."""
+    burst = b"".join(messages.amqp_publish(1, "", "burst", b"x" * (i % 3 * 50)) for i in range(200))
+    server = Scripted(messages.amqp_login() + [
+        (burst + messages.amqp_method(1, 20, 40, struct.pack(">H", 200), "bye", bytes(4)),
+         messages.amqp_method(1, 20, 41))])
+    child = sonde("rpc", "--json", "--source", "amqp", "--port", str(server.address[1]))
+    server.talk()
+    for side in ("client", "server"):
+        check(child, {os.getpid()}, side, AMQP + ["basic.publish burst"] * 200 + ["channel.close"], 1)
+    finish(child, "amqp")
 
 
 # Spans that there are, by OpenTelemetry's conventions: name, kind, attributes.

@@ -236,6 +236,27 @@ def test_first_turn_of_many_requests(sonde, kernel):
     assert {ev["path"] for ev in seen} == {"/5"}
 
 
+def test_operations_beyond_a_record(sonde):
+    """Requests and responses that follow each other, 50 KiB in one operation each: all have their own status."""
+    n, kinds = 300, [("/7", Server._answer("/7")), ("/e", Server._answer("/e"))]
+    asked = [kinds[i * i % 3 % 2] for i in range(n)]
+    requests = b"".join(b"GET %s HTTP/1.1\r\nHost: here\r\nCookie: %s\r\n\r\n" % (path.encode(), b"c" * 130)
+                        for path, _ in asked)
+    answers = b"".join(answer.replace(b"\r\n", b"\r\nX-Long: %s\r\n" % (b"x" * 100), 1) for _, answer in asked)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]))
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            client.sendall(requests)
+            assert conn.recv(len(requests), socket.MSG_WAITALL) == requests
+            conn.sendall(answers)
+            assert client.recv(len(answers), socket.MSG_WAITALL) == answers
+        wait_for(child, {os.getpid()}, 2 * n)
+    child.finish()
+    seen = calls_of(child, {os.getpid()})
+    assert count(seen) == collections.Counter(
+        (side, path, 404 if path == "/e" else 200, "done") for side in ("client", "server") for path, _ in asked)
+
+
 NGINX = """daemon off; master_process off; pid {0}/pid; error_log {0}/error;
 events {{}}
 http {{ access_log off; server {{ listen unix:{0}/ready; listen 127.0.0.1:{1};

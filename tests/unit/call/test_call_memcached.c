@@ -185,6 +185,29 @@ static void test_unanswered(void **state)
 	feed_fini(&f);
 }
 
+/* Commands that nothing answers come first: they are shown with the first answer, or never. */
+static void test_unanswered_first(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	check("set a 0 0 1 noreply\r\nx\r\nincr b 1\r\ndelete k noreply\r\n", "NOT_FOUND\r\n",
+	      "memcached set e406aafa7800b20a oneway\n"
+	      "memcached delete 4dc0485dfa7c2b24 oneway index=1\n"
+	      "memcached incr 6d7e71bebb948cc9 NOT_FOUND\n");
+	check("delete a noreply\r\n", "", "");
+	feed_init(&f);
+	for (int i = 0; i < 1030; i++)
+		feed_sent(&f, "delete a noreply\r\n");
+	feed_sent(&f, "version\r\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_MEMORY], 0);
+	assert_int_equal(f.out.len, 0);
+	feed_received(&f, "VERSION 1\r\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_MEMORY], 6);
+	assert_int_equal(f.pool.n_held, 0);
+	feed_fini(&f);
+}
+
 /* Words that other protocols have, too. */
 static void test_others(void **state)
 {
@@ -208,7 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),   cmocka_unit_test(test_meta),  cmocka_unit_test(test_binary),
 		cmocka_unit_test(test_doubt),  cmocka_unit_test(test_holes), cmocka_unit_test(test_hidden_commands),
-		cmocka_unit_test(test_unanswered),
+		cmocka_unit_test(test_unanswered), cmocka_unit_test(test_unanswered_first),
 		cmocka_unit_test(test_others),
 	};
 

@@ -85,10 +85,16 @@ static void test_one_side(void **state)
 	f.terse = true;
 	feed_sent(&f, "PUB a 1\r\nx\r\n");
 	assert_string_equal(feed_calls(&f), "");
-	assert_int_equal(f.pool.missed[CALL_MISS_UNCONFIRMED], 1);
 	feed_received(&f, "PING\r\n");
 	feed_sent(&f, "PONG\r\nPUB b 1\r\nx\r\n");
-	assert_string_equal(feed_calls(&f), "nats publish b oneway\n");
+	assert_string_equal(feed_calls(&f), "nats publish a oneway\nnats publish b oneway\n");
+	assert_int_equal(f.pool.missed[CALL_MISS_UNCONFIRMED], 0);
+	feed_fini(&f);
+	feed_init(&f);
+	feed_sent(&f, "PUB a 1\r\nx\r\n");
+	call_conn_close(f.conn);
+	assert_string_equal(feed_calls(&f), "");
+	assert_int_equal(f.pool.missed[CALL_MISS_UNCONFIRMED], 1);
 	feed_fini(&f);
 }
 

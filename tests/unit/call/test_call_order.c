@@ -13,30 +13,55 @@
 
 #define REQUESTS 200	/* of a connection, at most */
 #define TURN_BYTES 1024	/* kept of a turn */
+#define TAIL_BYTES 256	/* of an operation, where the status stands last */
 
 /* Kinds of requests: what they are answered with shows in the line of their call. */
 struct order_kind {
-	const char *ask, *answer;
-	const char *operation, *status;	/* in the line */
+	const char *ask;
+	size_t ask_len;
+	const char *answer;
+	size_t answer_len;
+	const char *operation, *status;	/* in the line; NULL ends the kinds */
 };
 
+#define TEXT(text) text, sizeof(text) - 1
+
 static const struct order_kind http[] = {
-	{ "GET /200 HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes", "GET /200 ",
-	  "=200" },
-	{ "GET /302?longer=than&the=others HTTP/1.1\r\n\r\n", "HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n",
-	  "GET /302?", "=302" },
-	{ "GET /404 HTTP/1.1\r\n\r\n", "HTTP/1.1 404 No\r\nContent-Length: 20\r\n\r\n12345678901234567890",
-	  "GET /404 ", "=404" },
+	{ TEXT("GET /200 HTTP/1.1\r\nHost: a\r\n\r\n"), TEXT("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes"),
+	  "GET /200 ", "=200" },
+	{ TEXT("GET /302?longer=than&the=others HTTP/1.1\r\n\r\n"),
+	  TEXT("HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n"), "GET /302?", "=302" },
+	{ TEXT("GET /404 HTTP/1.1\r\n\r\n"),
+	  TEXT("HTTP/1.1 404 No\r\nContent-Length: 20\r\n\r\n12345678901234567890"), "GET /404 ", "=404" },
+	{ 0 },
 };
 static const struct order_kind redis[] = {
-	{ "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n", "-NONE such\r\n", " GET ", " NONE" },
-	{ "*2\r\n$3\r\nDEL\r\n$6\r\nlonger\r\n", "-BUSY now\r\n", " DEL ", " BUSY" },
-	{ "*2\r\n$4\r\nLLEN\r\n$20\r\nabcdefghijklmnopqrst\r\n", "-WRONGTYPE it\r\n", " LLEN ", " WRONGTYPE" },
+	{ TEXT("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), TEXT("-NONE such\r\n"), " GET ", " NONE" },
+	{ TEXT("*2\r\n$3\r\nDEL\r\n$6\r\nlonger\r\n"), TEXT("-BUSY now\r\n"), " DEL ", " BUSY" },
+	{ TEXT("*2\r\n$4\r\nLLEN\r\n$20\r\nabcdefghijklmnopqrst\r\n"), TEXT("-WRONGTYPE it\r\n"), " LLEN ",
+	  " WRONGTYPE" },
+	{ 0 },
 };
 static const struct order_kind memcached[] = {
-	{ "incr key 1\r\n", "CLIENT_ERROR no number\r\n", " incr ", " CLIENT_ERROR" },
-	{ "delete another_key\r\n", "NOT_FOUND\r\n", " delete ", " NOT_FOUND" },
-	{ "add key 0 0 4\r\nfour\r\n", "NOT_STORED\r\n", " add ", " NOT_STORED" },
+	{ TEXT("incr key 1\r\n"), TEXT("CLIENT_ERROR no number\r\n"), " incr ", " CLIENT_ERROR" },
+	{ TEXT("delete another_key\r\n"), TEXT("NOT_FOUND\r\n"), " delete ", " NOT_FOUND" },
+	{ TEXT("add key 0 0 4\r\nfour\r\n"), TEXT("NOT_STORED\r\n"), " add ", " NOT_STORED" },
+	{ TEXT("set key 0 0 3 noreply\r\nyes\r\n"), TEXT(""), " set ", " oneway" },
+	{ 0 },
+};
+
+#define EXTENDED(parse) TEXT(parse "B\0\0\0\x0c\0\0\0\0\0\0\0\0" "D\0\0\0\6P\0" "E\0\0\0\x09\0\0\0\0\0" "S\0\0\0\4")
+#define BOUND "1\0\0\0\4" "2\0\0\0\4" "n\0\0\0\4"
+#define FAILED(state) "E\0\0\0\x1dSERROR\0C" state "\0Mdivision\0\0"
+#define READY "Z\0\0\0\5I"
+
+static const struct order_kind postgresql[] = {
+	{ EXTENDED("P\0\0\0\x10\0select 1\0\0\0"), TEXT(BOUND FAILED("22012") READY), " SELECT ", " 22012" },
+	{ EXTENDED("P\0\0\0\x18\0update t set a=1\0\0\0"), TEXT(BOUND FAILED("40001") READY), " UPDATE ", " 40001" },
+	{ EXTENDED("P\0\0\0\x20\0insert into t values (1)\0\0\0"), TEXT(BOUND "C\0\0\0\x0fINSERT 0 5\0" READY),
+	  " INSERT ", " rows=5" },
+	{ TEXT("Q\0\0\0\x12" "delete from t\0"), TEXT(FAILED("42P01") READY), " DELETE ", " 42P01" },
+	{ 0 },
 };
 
 struct order {
@@ -46,16 +71,19 @@ struct order {
 	size_t ends[CALL_DIR__MAX][REQUESTS];	/* of requests and responses */
 	size_t at[CALL_DIR__MAX], left;		/* read and written; bytes that the turn may still keep */
 	int dir;
-	unsigned n;
+	unsigned n_kinds, n;
+	bool whole;				/* all bytes are kept */
 };
 
 static void make_calls(struct order *o, unsigned n)
 {
+	while (o->kinds[o->n_kinds].ask)
+		o->n_kinds++;
 	for (unsigned i = 0; i < n; i++) {
-		const struct order_kind *kind = &o->kinds[rand() % 3];
+		const struct order_kind *kind = &o->kinds[(unsigned)rand() % o->n_kinds];
 
-		buf_add_str(&o->bytes[CALL_DIR_RECEIVED], kind->ask);
-		buf_add_str(&o->bytes[CALL_DIR_SENT], kind->answer);
+		buf_add(&o->bytes[CALL_DIR_RECEIVED], kind->ask, kind->ask_len);
+		buf_add(&o->bytes[CALL_DIR_SENT], kind->answer, kind->answer_len);
 		o->ends[CALL_DIR_RECEIVED][i] = o->bytes[CALL_DIR_RECEIVED].len;
 		o->ends[CALL_DIR_SENT][i] = o->bytes[CALL_DIR_SENT].len;
 	}
@@ -65,20 +93,24 @@ static void make_calls(struct order *o, unsigned n)
 /* The server's operation up to @end. @lost: its record, but for the first one, without which all is unknown. */
 static void operate(struct order *o, enum call_dir dir, size_t end, bool lost)
 {
-	size_t at = o->at[dir], size = end - at, kept;
+	size_t at = o->at[dir], size = end - at, kept, tail;
 
 	if (!size)
 		return;
 	o->f.turn = o->dir != (int)dir;
 	o->left = o->f.turn ? TURN_BYTES : o->left;
-	kept = MIN(size, o->left);
-	o->left -= kept;
+	kept = o->whole ? size : MIN(size, o->left);
+	o->left -= MIN(kept, o->left);
 	o->dir = (int)dir;
 	o->at[dir] = end;
 	if (lost && at)
 		return;
 	o->f.offsets[dir] = at;
-	feed_bytes(&o->f, dir, o->bytes[dir].data + at, kept, size - kept);
+	tail = o->kinds == postgresql ? MIN(size - kept, TAIL_BYTES) : 0;
+	feed_bytes(&o->f, dir, o->bytes[dir].data + at, kept, size - kept - tail);
+	o->f.turn = false;
+	if (tail)
+		feed_bytes(&o->f, dir, o->bytes[dir].data + end - tail, tail, 0);
 }
 
 static unsigned calls_until(const struct order *o, enum call_dir dir)
@@ -90,37 +122,39 @@ static unsigned calls_until(const struct order *o, enum call_dir dir)
 	return i;
 }
 
-/* Adds calls with operation and status to @shown, and returns those with the status of another one. */
+/* Adds calls with operation and status to @shown, and returns those with the status of another one, or too many. */
 static unsigned count_wrong(struct order *o, unsigned *shown)
 {
-	unsigned wrong = 0;
+	unsigned wrong = 0, lines = 0;
 
 	buf_add_char(&o->f.out, 0);
 	for (char *line = (char *)o->f.out.data, *end; *line; line = end + 1) {
-		int operation = 3, status = 3;
+		unsigned operation = o->n_kinds, status = o->n_kinds;
 
 		end = strchr(line, '\n');
 		*end = 0;
-		for (int i = 0; i < 3; i++) {
+		lines++;
+		for (unsigned i = 0; i < o->n_kinds; i++) {
 			operation = strstr(line, o->kinds[i].operation) ? i : operation;
 			status = strstr(line, o->kinds[i].status) ? i : status;
 		}
-		if (operation == 3 || status == 3)
+		if (operation == o->n_kinds || status == o->n_kinds)
 			continue;
 		*shown += 1;
 		wrong += operation != status;
 	}
-	return wrong;
+	return wrong + (lines > o->n ? lines - o->n : 0);
 }
 
-/* A connection with up to @window requests under way. */
+/* A connection with up to @window requests under way; @loss_pct below 0: all bytes are kept. */
 static unsigned run(const struct order_kind *kinds, unsigned window, bool sequential, int loss_pct, unsigned *shown)
 {
 	_cleanup_free_ struct order *o = calloc(1, sizeof(*o));
-	unsigned wrong;
+	unsigned wrong, before = *shown;
 
 	assert_non_null(o);
 	feed_init(&o->f);
+	o->whole = loss_pct < 0;
 	o->f.terse = true;
 	o->dir = CALL_DIR__MAX;
 	o->kinds = kinds;
@@ -137,6 +171,8 @@ static unsigned run(const struct order_kind *kinds, unsigned window, bool sequen
 	}
 	call_conn_close(o->f.conn);
 	wrong = count_wrong(o, shown);
+	if (o->whole && o->bytes[CALL_DIR_SENT].len)
+		assert_int_equal(*shown - before, o->n);
 	feed_fini(&o->f);
 	buf_fini(&o->bytes[CALL_DIR_SENT]);
 	buf_fini(&o->bytes[CALL_DIR_RECEIVED]);
@@ -149,7 +185,8 @@ static void run_all(const struct order_kind *kinds)
 
 	srand(1);
 	for (unsigned i = 0; i < 3000; i++)
-		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3, i % 4 ? 0 : 2, &shown);
+		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3,
+			     i % 8 == 2 ? -1 : i % 4 ? 0 : 2, &shown);
 	assert_int_equal(wrong, 0);
 	assert_true(shown > 50000);
 }
@@ -172,12 +209,19 @@ static void test_memcached(void **state)
 	run_all(memcached);
 }
 
+static void test_postgresql(void **state)
+{
+	(void)state;
+	run_all(postgresql);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http),
 		cmocka_unit_test(test_redis),
 		cmocka_unit_test(test_memcached),
+		cmocka_unit_test(test_postgresql),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,22 @@ static void test_tail(void **state)
 	feed_fini(&f);
 }
 
+/* The same of a statement that is longer than what was kept: its Bind, Execute and Sync are in a hole. */
+static void test_tail_of_long(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, "P\0\0\x08\0\0select a from t", 21, 0x800 + 40);
+	feed_bytes(&f, CALL_DIR_RECEIVED, "1\0\0\0\4" "2\0\0\0\4" ROW, 23, 3000);
+	feed_bytes(&f, CALL_DIR_RECEIVED, "row" FAILED, sizeof("row" FAILED) - 1, 0);
+	call_conn_close(f.conn);
+	assert_string_equal(feed_calls(&f), "postgresql SELECT t [select a from t] 22012 failed cut\n");
+	feed_fini(&f);
+}
+
 /* Of several calls at once the end belongs to the last, and says nothing of the others. */
 static void test_tail_of_several(void **state)
 {
@@ -175,6 +191,7 @@ int main(void)
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_tail),
+		cmocka_unit_test(test_tail_of_long),
 		cmocka_unit_test(test_tail_of_several),
 		cmocka_unit_test(test_midstream),
 	};
