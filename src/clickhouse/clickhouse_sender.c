@@ -305,12 +305,13 @@ static void send_one(struct clickhouse_sender *s, struct queued *q)
 	http_client_put(s->client, data, q->bytes, q->n_rows);
 }
 
+/* A server that is away gets one block at a time: the first one is the first that it has when it is back. */
 static void send_all(struct clickhouse_sender *s)
 {
 	struct queued *q;
 
-	while (s->n_in_flight < IN_FLIGHT && s->in_flight_bytes < IN_FLIGHT_BYTES && clock_boot_ns() >= s->pause_ns &&
-	       (q = first_unsent(s)))
+	while (s->n_in_flight < (s->away ? 1 : IN_FLIGHT) && s->in_flight_bytes < IN_FLIGHT_BYTES &&
+	       clock_boot_ns() >= s->pause_ns && (q = first_unsent(s)))
 		send_one(s, q);
 }
 
@@ -332,13 +333,14 @@ static struct queued *oldest(struct clickhouse_sender *s, bool spooled)
 	return NULL;
 }
 
-static void limit_spool(struct clickhouse_sender *s)
+/* Leaves room for @more bytes. */
+static void limit_spool(struct clickhouse_sender *s, size_t more)
 {
 	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
 	struct queued *q;
 
 	while ((q = oldest(s, true)) &&
-	       (s->spool_bytes > s->target.spool_bytes ||
+	       (s->spool_bytes + more > s->target.spool_bytes ||
 		now_ns - q->made_ns > (int64_t)MIN(s->target.spool_age_ns, (uint64_t)INT64_MAX)))
 		lose(s, q, COUNT(lost_spool));
 }
@@ -412,8 +414,9 @@ void clickhouse_sender_put(struct clickhouse_sender *s, const void *block, size_
 		s->progress_ns = clock_boot_ns();
 		write_ledger(s, false); /* of earlier runs */
 	}
+	limit_spool(s, len);
 	take_block(s, block, len, &b);
-	limit_spool(s);
+	limit_spool(s, 0);
 	clickhouse_sender_pump(s);
 }
 
