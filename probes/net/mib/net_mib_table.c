@@ -11,7 +11,6 @@
 static const struct { const char *name, *what; } counters[] = {
 #define MIB(name, what) [NET_MIB_##name] = { #name, what },
 #include "probes/net/mib/net_mib.def"
-#undef MIB
 };
 _Static_assert(ARRAY_SIZE(counters) == NET_MIB__MAX, "a row per counter");
 
