@@ -101,6 +101,7 @@ static void free_operation(struct operation *o)
 	free(o->name);
 	free(o);
 }
+DEFINE_CLEANUP(struct operation *, free_operation)
 
 void trace_explain_free(struct trace_explain *e)
 {
@@ -117,7 +118,7 @@ void trace_explain_free(struct trace_explain *e)
 /* NULL without memory, or beyond OPERATIONS_MAX. */
 static struct operation *operation_of(struct trace_explain *e, const char *name)
 {
-	struct operation *o;
+	_cleanup_(free_operationp) struct operation *o = NULL;
 
 	for (size_t i = 0; i < e->operations.len; i++)
 		if (!strcmp(e->operations.items[i]->name, name))
@@ -129,12 +130,10 @@ static struct operation *operation_of(struct trace_explain *e, const char *name)
 		return NULL;
 	map_init(&o->ids, sizeof(uint64_t), sizeof(uint8_t));
 	o->name = strdup(name);
-	if (!o->name) {
-		free_operation(o);
+	if (!o->name)
 		return NULL;
-	}
 	e->operations.items[e->operations.len++] = o;
-	return o;
+	return TAKE_PTR(o);
 }
 
 /*

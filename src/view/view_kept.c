@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "event/copy.h"
@@ -232,17 +233,15 @@ uint64_t view_kept_gone(const struct view_kept *k)
 
 int view_kept_new(size_t max_bytes, struct view_kept **ret)
 {
-	struct view_kept *k = calloc(1, sizeof(*k));
+	_cleanup_free_ struct view_kept *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
 	k->max_bytes = max_bytes;
 	k->scratch = calloc(1, sizeof(*k->scratch));
-	if (!k->scratch) {
-		free(k);
+	if (!k->scratch)
 		return -ENOMEM;
-	}
-	*ret = k;
+	*ret = TAKE_PTR(k);
 	return 0;
 }
 

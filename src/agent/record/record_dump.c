@@ -149,7 +149,7 @@ static void *run(void *ctx)
 
 int record_dump_start(const struct record_dump_opts *o, struct record_dump **ret)
 {
-	struct record_dump *d = calloc(1, sizeof(*d));
+	_cleanup_free_ struct record_dump *d = calloc(1, sizeof(*d));
 	sigset_t all, before;
 	int r;
 
@@ -160,11 +160,9 @@ int record_dump_start(const struct record_dump_opts *o, struct record_dump **ret
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&d->thread, NULL, run, d);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
-		free(d);
+	if (r)
 		return -r;
-	}
-	*ret = d;
+	*ret = TAKE_PTR(d);
 	return 0;
 }
 

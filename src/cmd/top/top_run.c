@@ -322,12 +322,13 @@ void top_free(struct top *t)
 	buf_fini(&t->picture);
 	free(t);
 }
+DEFINE_CLEANUP(struct top *, top_free)
 
 int top_new(const struct top_opts *o, struct top **ret, struct err *err)
 {
 	bool blocks = o->batch || o->run->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
 	unsigned flags = (run_want_color(o->run) ? SCREEN_COLOR : 0) | (o->mouse ? SCREEN_MOUSE : 0);
-	struct top *t = calloc(1, sizeof(*t));
+	_cleanup_(top_freep) struct top *t = calloc(1, sizeof(*t));
 	int r = 0;
 
 	if (!t)
@@ -342,11 +343,9 @@ int top_new(const struct top_opts *o, struct top **ret, struct err *err)
 		r = view_kept_new(t->replays ? KEPT_FILE : KEPT_LIVE, &t->kept);
 	if (r >= 0 && !blocks)
 		r = screen_new(o->command, "-b prints blocks", flags, &t->screen, err);
-	if (r < 0) {
-		top_free(t);
+	if (r < 0)
 		return r;
-	}
-	*ret = t;
+	*ret = TAKE_PTR(t);
 	return 0;
 }
 
