@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -118,16 +119,15 @@ static int add_range(struct policy_reader *rd, struct err *err)
 	if (r < 0)
 		return r;
 	if (rd->list == LIST_SPORT)
-		return vec_grow(&rd->rule.sports) < 0 ? -ENOMEM :
-			(rd->rule.sports.items[rd->rule.sports.len++] = range, 0);
-	return vec_grow(&rd->rule.dports) < 0 ? -ENOMEM : (rd->rule.dports.items[rd->rule.dports.len++] = range, 0);
+		return vec_push(&rd->rule.sports, range);
+	return vec_push(&rd->rule.dports, range);
 }
 
 static int add_cgroup(struct policy_reader *rd, struct err *err)
 {
 	const struct policy_token *t = &rd->lex.token;
 	size_t len = t->len;
-	char *path;
+	_cleanup_free_ char *path = NULL;
 
 	if (t->kind != POLICY_WORD || !len || t->text[0] != '/' || memchr(t->text, 0, len) ||
 	    memmem(t->text, len, "/../", 4) || (len >= 3 && !memcmp(t->text + len - 3, "/..", 3)))
@@ -135,11 +135,7 @@ static int add_cgroup(struct policy_reader *rd, struct err *err)
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
-	if (!path || vec_push(&rd->rule.cgroups, path) < 0) {
-		free(path);
-		return -ENOMEM;
-	}
-	return 0;
+	return path ? vec_push(&rd->rule.cgroups, TAKE_PTR(path)) : -ENOMEM;
 }
 
 static int add_comm(struct policy_reader *rd, struct err *err)
