@@ -84,8 +84,8 @@ static int add_net(struct policy_reader *rd, struct err *err)
 	if (r < 0)
 		return r;
 	if (rd->list == LIST_FROM)
-		return vec_grow(&rd->rule.from) < 0 ? -ENOMEM : (rd->rule.from.items[rd->rule.from.len++] = net, 0);
-	return vec_grow(&rd->rule.to) < 0 ? -ENOMEM : (rd->rule.to.items[rd->rule.to.len++] = net, 0);
+		return vec_push(&rd->rule.from, net);
+	return vec_push(&rd->rule.to, net);
 }
 
 /* "80", "1024-65535"; @max 255 for ICMP types. */
@@ -341,8 +341,7 @@ void policy_parse_rule_fini(struct policy_rule *r)
 	vec_fini(&r->cgroups);
 	vec_fini(&r->comms);
 	vec_fini(&r->pids);
-	free(r->text);
-	r->text = NULL;
+	free(TAKE_PTR(r->text));
 }
 
 int policy_parse_read_clauses(struct policy_reader *rd, struct err *err)

@@ -22,7 +22,6 @@
 #include "loop/loop.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_jobs.h"
-#include "ui/ui_memory.h"
 #include "ui/ui_page.h"
 #include "ui/ui_source.h"
 #include "ui/ui_stream.h"

@@ -209,8 +209,7 @@ int view_kept_sort(struct view_kept *k)
 		ev.seq = i + 1;
 		r = view_kept_add(k, &ev);
 		if (!--c->events) {
-			free(c->data);
-			c->data = NULL;
+			free(TAKE_PTR(c->data));
 		}
 	}
 	k->max_bytes = old.max_bytes;

@@ -34,8 +34,7 @@ static int make_folder(const struct record_dump_opts *o, int dir, struct err *er
 		return err_errno(err, -errno, "cannot create the dump %s/%s", s->dir, o->name);
 	fd = openat(dir, o->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && s->mode != 0600 && (fchown(fd, (uid_t)-1, s->group) < 0 || fchmod(fd, 0750) < 0)) {
-		close(fd);
-		fd = -1;
+		close(TAKE_FD(fd));
 	}
 	return fd < 0 ? err_errno(err, -errno, "cannot write the dump %s/%s", s->dir, o->name) : fd;
 }

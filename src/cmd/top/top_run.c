@@ -258,18 +258,14 @@ static void stopped(void *ctx)
 {
 	struct top *t = ctx;
 
-	screen_free(t->screen);
-	t->screen = NULL;
+	screen_free(TAKE_PTR(t->screen));
 	t->loop = NULL;
 	if (t->outer->stopped)
 		t->outer->stopped(t->outer->started_ctx);
 	/* these use names and symbols of the pipeline, which ends here */
-	top_functions_free(t->functions);
-	t->functions = NULL;
-	view_kept_free(t->kept);
-	t->kept = NULL;
-	filter_free(t->filter);
-	t->filter = NULL;
+	top_functions_free(TAKE_PTR(t->functions));
+	view_kept_free(TAKE_PTR(t->kept));
+	filter_free(TAKE_PTR(t->filter));
 }
 
 int top_run(struct top *t, const struct run_ops *outer)
