@@ -34,11 +34,9 @@ static const struct { const char *name; uint8_t family; int proto; } protos[] = 
 /* Copies the word as a C string; -EINVAL if @t is not a word or does not fit. */
 static int token_text(const struct policy_token *t, char *ret, size_t cap)
 {
-	if (t->kind != POLICY_WORD || !t->len || t->len >= cap || memchr(t->text, 0, t->len))
-		return -EINVAL;
-	memcpy(ret, t->text, t->len);
-	ret[t->len] = 0;
-	return 0;
+	const bool is_word = t->kind == POLICY_WORD && t->len && !memchr(t->text, 0, t->len);
+
+	return is_word && str_copy(ret, cap, t->text, t->len) ? 0 : -EINVAL;
 }
 
 static int parse_number(const char *text, uint32_t max, uint32_t *ret)

@@ -123,10 +123,8 @@ OPT_CALL(on_stamp)
 	}
 	for (size_t len; r >= 0 && *arg; arg += len + (arg[len] == ',')) {
 		len = strcspn(arg, ",");
-		if (len >= sizeof(part))
+		if (!str_copy(part, sizeof(part), arg, len))
 			return err_set(err, -EINVAL, "--absolute-timestamps=%s: expected time, unix or a unit", arg);
-		memcpy(part, arg, len);
-		part[len] = '\0';
 		r = take_stamp(o, part, err);
 	}
 	return r;
