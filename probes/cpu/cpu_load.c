@@ -548,7 +548,7 @@ int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn
 		 struct cpu_loader **ret)
 {
 	const uint64_t scarce_bytes = probe_env_scarce_bytes(env);
-	struct cpu_loader *l = calloc(1, sizeof(*l));
+	_cleanup_free_ struct cpu_loader *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -559,11 +559,9 @@ int cpu_load_new(struct loop *loop, struct probe_env *env, int nice, cpu_load_fn
 	l->worker_bytes = scarce_bytes ? scarce_bytes / SHARE_OF_SCARCE : WORKER_BYTES;
 	l->fn = fn;
 	l->ctx = ctx;
-	if (loop && loop_add_timer(loop, 0, 0, on_retry, l, &l->retry) < 0) {
-		free(l);
+	if (loop && loop_add_timer(loop, 0, 0, on_retry, l, &l->retry) < 0)
 		return -ENOMEM;
-	}
-	*ret = l;
+	*ret = TAKE_PTR(l);
 	return 0;
 }
 

@@ -20,7 +20,6 @@
 #include "event/event.h"
 #include "event/names.h"
 #include "pktfilter/pktfilter.h"
-#include "probe/probe.h"
 #include "probes/net/count/net_count_wire.h"
 #include "probes/net/flow/net_flow_wire.h"
 #include "probes/net/net_conf.h"

@@ -168,14 +168,11 @@ void net_ns_words_fini(struct net_ns_words *w)
 
 static int add_word(struct net_ns_words *ret, const char *word, struct err *err)
 {
-	char *copy = strdup(word);
+	_cleanup_free_ char *copy = strdup(word);
 
-	if (copy && vec_grow(ret) == 0) {
-		ret->items[ret->len++] = copy;
-		return 0;
-	}
-	free(copy);
-	return err_errno(err, -ENOMEM, "cannot list the network namespaces");
+	if (!copy || vec_push(ret, TAKE_PTR(copy)) < 0)
+		return err_errno(err, -ENOMEM, "cannot list the network namespaces");
+	return 0;
 }
 
 static int add_matches(struct net_ns_words *ret, const char *glob, struct err *err)

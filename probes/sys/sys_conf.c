@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/filter/filter.h"
 #include "probe/budget/budget.h"
 #include "probes/sys/sys_conf.h"
@@ -149,10 +150,8 @@ static int mark_list(const char *list, unsigned abi, uint8_t *want, struct err *
 	while (*list) {
 		size_t len = strcspn(list, ",");
 
-		if (len >= sizeof(word))
+		if (!str_copy(word, sizeof(word), list, len))
 			return err_set(err, -EINVAL, "%s: name of a system call too long", list);
-		memcpy(word, list, len);
-		word[len] = 0;
 		if (len && !mark(word, abi, want))
 			return err_set(err, -EINVAL, "%s: no such system call or class%s", word,
 				       *word == '%' ? "" : " (classes begin with %)");

@@ -146,7 +146,6 @@ int agent_cilium_open(struct agent_cilium *c, struct loop *loop, const char *pat
 
 void agent_cilium_close(struct agent_cilium *c)
 {
-	cilium_listener_free(c->listener);
-	c->listener = NULL;
+	cilium_listener_free(TAKE_PTR(c->listener));
 	arena_fini(&c->scratch);
 }

@@ -476,7 +476,6 @@ void agent_inst_put_later(struct agent_insts *all, uint32_t mask)
 void agent_inst_free_all(struct agent_insts *all)
 {
 	for (size_t i = 0; i < SONDE_INSTANCES; i++) {
-		inst_free(all->of[i]);
-		all->of[i] = NULL;
+		inst_free(TAKE_PTR(all->of[i]));
 	}
 }

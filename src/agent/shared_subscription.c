@@ -23,7 +23,6 @@
 #include "ipc/broadcast.h"
 #include "ipc/proto.h"
 #include "pipeline/pipeline.h"
-#include "probe/probe.h"
 
 #define FIELDS_MAX 64
 

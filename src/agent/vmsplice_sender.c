@@ -29,23 +29,22 @@ void vmsplice_sender_free(struct vmsplice_sender *s)
 	cleanup_close(&s->null);
 	free(s);
 }
+DEFINE_CLEANUP(struct vmsplice_sender *, vmsplice_sender_free)
 
 struct vmsplice_sender *vmsplice_sender_new(void)
 {
-	struct vmsplice_sender *s = malloc(sizeof(*s));
+	_cleanup_(vmsplice_sender_freep) struct vmsplice_sender *s = malloc(sizeof(*s));
 	int fds[2] = { -1, -1 };
 
 	if (!s)
 		return NULL;
 	*s = (struct vmsplice_sender){ .in = -1, .out = -1, .null = open("/dev/null", O_WRONLY | O_CLOEXEC) };
-	if (s->null < 0 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
-		vmsplice_sender_free(s);
+	if (s->null < 0 || pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return NULL;
-	}
 	s->out = fds[0];
 	s->in = fds[1];
 	(void)fcntl(s->in, F_SETPIPE_SZ, PIPE_BYTES);	/* a smaller pipe is slower and still correct */
-	return s;
+	return TAKE_PTR(s);
 }
 
 /* Empties the pipe. True on success. */

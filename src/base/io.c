@@ -30,39 +30,31 @@ int io_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-int io_read_all(int fd, void *ret, size_t len)
+/* @off: -1 = the descriptor's own position */
+static int read_exactly(int fd, char *p, size_t len, off_t off)
 {
-	char *p = ret;
-
 	while (len) {
-		ssize_t n = read(fd, p, len);
+		ssize_t n = off < 0 ? read(fd, p, len) : pread(fd, p, len, off);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -ENODATA;
 		p += n;
+		off += off < 0 ? 0 : n;
 		len -= (size_t)n;
 	}
 	return 0;
 }
 
+int io_read_all(int fd, void *ret, size_t len)
+{
+	return read_exactly(fd, ret, len, -1);
+}
+
 int io_read_at(int fd, void *ret, size_t len, uint64_t off)
 {
-	char *p = ret;
-
-	while (len) {
-		ssize_t n = pread(fd, p, len, (off_t)off);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
-		p += n;
-		off += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
+	return off > INT64_MAX ? -EINVAL : read_exactly(fd, ret, len, (off_t)off);
 }
 
 int io_read_to_end(int fd, size_t max, struct buf *ret)

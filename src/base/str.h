@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct buf;
 
@@ -23,6 +24,16 @@ size_t str_escape(char *dst, size_t cap, const char *src, size_t len);
 
 /* Appends the escaped text to @b. 0 or -ENOMEM. */
 int str_escape_buf(struct buf *b, const char *src, size_t len);
+
+/* @len bytes of @src as a C string in @dst; false if they and the NUL do not fit in @cap. */
+static inline bool str_copy(char *dst, size_t cap, const char *src, size_t len)
+{
+	if (len >= cap)
+		return false;
+	memcpy(dst, src, len);
+	dst[len] = '\0';
+	return true;
+}
 
 /* Value of a hex digit; -1 if it is none. */
 static inline int str_hex_digit(char c)

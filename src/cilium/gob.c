@@ -228,13 +228,10 @@ static int define(struct gob *g, int64_t id, struct cursor *c)
 	int r = find_type(g, id) || g->types.len >= TYPES_MAX ? -EBADMSG : read_type(c, &t);
 
 	if (r == 0)
-		r = vec_grow(&g->types);
-	if (r < 0) {
+		r = vec_push(&g->types, t);
+	if (r < 0)
 		type_fini(&t);
-		return r;
-	}
-	g->types.items[g->types.len++] = t;
-	return 0;
+	return r;
 }
 
 /* ---- values ---- */

@@ -61,7 +61,7 @@ static void put_ethernet(struct buf *out, const uint8_t *h)
 	buf_printf(out, " EthernetType=%s Length=%u", layers_names_ether_type(type), type < 0x600 ? type : 0);
 }
 
-static void put_ipv4_options(struct buf *out, const uint8_t *opt, size_t len)
+static void put_options(struct buf *out, const uint8_t *opt, size_t len, void (*put)(struct buf *, const uint8_t *))
 {
 	const uint8_t *at[5] = { NULL };
 	size_t n = 0, padding = 0;
@@ -79,13 +79,19 @@ static void put_ipv4_options(struct buf *out, const uint8_t *opt, size_t len)
 	if (n > 4)
 		buf_printf(out, "..%zu..", n);
 	for (size_t i = 0; n <= 4 && i < n; i++) {
-		buf_printf(out, "%sIPv4Option(%u:[", i ? ", " : "", at[i][0]);
-		for (size_t j = 2; at[i][0] > 1 && j < at[i][1]; j++)
-			buf_printf(out, "%s%u", j > 2 ? " " : "", at[i][j]);
-		buf_add_str(out, "])");
+		buf_add_str(out, i ? ", " : "");
+		put(out, at[i]);
 	}
 	buf_add_str(out, "] Padding=");
 	put_bytes(out, opt + len - padding, padding);
+}
+
+static void put_ipv4_option(struct buf *out, const uint8_t *opt)
+{
+	buf_printf(out, "IPv4Option(%u:[", opt[0]);
+	for (size_t i = 2; opt[0] > 1 && i < opt[1]; i++)
+		buf_printf(out, "%s%u", i > 2 ? " " : "", opt[i]);
+	buf_add_str(out, "])");
 }
 
 static void put_ipv4(struct buf *out, const uint8_t *h, size_t len, size_t payload)
@@ -100,7 +106,7 @@ static void put_ipv4(struct buf *out, const uint8_t *h, size_t len, size_t paylo
 	goip_put(out, AF_INET, h + 12);
 	buf_add_str(out, " DstIP=");
 	goip_put(out, AF_INET, h + 16);
-	put_ipv4_options(out, h + 20, len - 20);
+	put_options(out, h + 20, len - 20, put_ipv4_option);
 }
 
 static size_t ipv6_option_len(const uint8_t *opt)
@@ -186,32 +192,13 @@ static void put_tcp_option(struct buf *out, const uint8_t *opt)
 	buf_add_char(out, ')');
 }
 
-static void put_tcp_options(struct buf *out, const uint8_t *opt, size_t len)
+/* Has the segment an option of MPTCP? */
+static bool is_multipath(const uint8_t *opt, size_t len)
 {
-	const uint8_t *at[5] = { NULL };
-	size_t n = 0, padding = 0;
-	bool multipath = false;
-
-	for (size_t i = 0; i < len; i += opt[i] <= 1 ? 1 : opt[i + 1]) {
-		if (n < ARRAY_SIZE(at))
-			at[n] = opt + i;
-		n++;
-		multipath |= opt[i] == 30;
-		if (opt[i] == 0) {
-			padding = len - i - 1;
-			break;
-		}
-	}
-	buf_add_str(out, " Options=[");
-	if (n > 4)
-		buf_printf(out, "..%zu..", n);
-	for (size_t i = 0; n <= 4 && i < n; i++) {
-		buf_add_str(out, i ? ", " : "");
-		put_tcp_option(out, at[i]);
-	}
-	buf_add_str(out, "] Padding=");
-	put_bytes(out, opt + len - padding, padding);
-	buf_printf(out, " Multipath=%s", yes_no(multipath));
+	for (size_t i = 0; i < len && opt[i] != 0; i += opt[i] == 1 ? 1 : opt[i + 1])
+		if (opt[i] == 30)
+			return true;
+	return false;
 }
 
 static void put_ports(struct buf *out, const uint8_t *h, unsigned transport)
@@ -232,7 +219,8 @@ static void put_tcp(struct buf *out, const uint8_t *h, size_t len)
 		buf_printf(out, " %s=%s", flags[i], yes_no(h[13] >> i & 1));
 	buf_printf(out, " NS=%s Window=%u Checksum=%u Urgent=%u", yes_no(h[12] & 1), be16(h + 14), be16(h + 16),
 		   be16(h + 18));
-	put_tcp_options(out, h + 20, len - 20);
+	put_options(out, h + 20, len - 20, put_tcp_option);
+	buf_printf(out, " Multipath=%s", yes_no(is_multipath(h + 20, len - 20)));
 }
 
 static void put_udp(struct buf *out, const uint8_t *h)

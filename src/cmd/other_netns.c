@@ -73,20 +73,18 @@ static void add(struct other_netns *o, uint64_t inode, const char *pid)
 
 struct other_netns *other_netns_new(void)
 {
-	struct other_netns *o = calloc(1, sizeof(*o));
+	_cleanup_free_ struct other_netns *o = calloc(1, sizeof(*o));
 	_cleanup_(closedirp) DIR *dir = o ? opendir("/proc") : NULL;
 	const struct dirent *e;
 	uint32_t pid;
 
-	if (!dir) {
-		free(o);
+	if (!dir)
 		return NULL;
-	}
 	add(o, inode_of("self"), "self");
 	while ((e = readdir(dir)))
 		if (str_to_u32(e->d_name, 10, &pid) == 0)
 			add(o, inode_of(e->d_name), e->d_name);
-	return o;
+	return TAKE_PTR(o);
 }
 
 void other_netns_free(struct other_netns *o)

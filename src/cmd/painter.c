@@ -83,10 +83,11 @@ static void release(struct painter *p)
 	buf_fini(&p->picture);
 	free(p);
 }
+DEFINE_CLEANUP(struct painter *, release)
 
 int painter_new(paint_fn paint, void *ctx, struct painter **ret)
 {
-	struct painter *p = calloc(1, sizeof(*p));
+	_cleanup_(releasep) struct painter *p = calloc(1, sizeof(*p));
 	pthread_condattr_t attr;
 	int r;
 
@@ -100,11 +101,9 @@ int painter_new(paint_fn paint, void *ctx, struct painter **ret)
 	pthread_cond_init(&p->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	r = start(p);
-	if (r < 0) {
-		release(p);
+	if (r < 0)
 		return r;
-	}
-	*ret = p;
+	*ret = TAKE_PTR(p);
 	return 0;
 }
 

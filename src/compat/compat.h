@@ -13,6 +13,9 @@
 
 #include "cmd/cmd.h"
 
+/* The row of an option that the tool has and sonde refuses. */
+#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
+
 struct dialect {
 	const char *tool;		/* "hubble" */
 	const char *verb;		/* "observe"; a tool has a row for each, or NULL: it has none */

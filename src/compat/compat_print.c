@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "compat/compat.h"
 #include "event/json.h"
 
@@ -66,30 +67,26 @@ static int add_list(const char *tool, struct buf *b)
 
 int compat_print_verbs(const char *tool, FILE *out)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	buf_printf(&b,
 		   "Usage: sonde compat %s COMMAND [ARGUMENTS]\n\n"
 		   "Commands, with the share of their options that is honoured:\n",
 		   tool);
-	if (add_list(tool, &b) < 0) {
-		buf_fini(&b);
+	if (add_list(tool, &b) < 0)
 		return CMD_FAIL;
-	}
 	buf_printf(&b, "sonde compat %s COMMAND --help lists the options of each.\n", tool);
 	return cmd_print(&b, out);
 }
 
 int compat_print_list(FILE *out)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	buf_add_str(&b, "sonde compat: command lines of other tools\n\nUsage: sonde compat TOOL [ARGUMENTS]\n\n"
 			"Tools, with the share of their options that is honoured:\n");
-	if (add_list(NULL, &b) < 0) {
-		buf_fini(&b);
+	if (add_list(NULL, &b) < 0)
 		return CMD_FAIL;
-	}
 	buf_add_str(&b, "sonde compat TOOL --help lists the options of each. A link sonde-TOOL is\n"
 			"sonde compat TOOL.\n");
 	return cmd_print(&b, out);
@@ -117,17 +114,15 @@ static void add_object(const char *tool, const struct opt *o, struct buf *b)
 
 int compat_print_rows(FILE *out)
 {
-	struct buf b = { 0 };
+	_cleanup_(buf_fini) struct buf b = { 0 };
 
 	for (size_t i = 0; compat_dialects[i]; i++) {
 		struct opt_set sets[CMD_MAX_SETS];
 		int n = cmd_option_sets(compat_dialects[i]->cmd, NULL, sets);
 		char name[64];
 
-		if (n < 0) {
-			buf_fini(&b);
+		if (n < 0)
 			return CMD_FAIL;
-		}
 		full_name(compat_dialects[i], name);
 		for (const struct opt *o = sets[0].opts; opt_is_row(o); o++)
 			add_object(name, o, &b);

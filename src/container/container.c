@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/macros.h"
+#include "base/str.h"
 
 #define ID_DIGITS 64
 
@@ -55,18 +56,12 @@ static bool id_of_engine(const char *s, size_t len, char *ret_id)
 	for (size_t i = len - ID_DIGITS; i < len; i++)
 		if (!is_hex(s[i]))
 			return false;
-	memcpy(ret_id, s + len - ID_DIGITS, ID_DIGITS);
-	ret_id[ID_DIGITS] = '\0';
-	return true;
+	return str_copy(ret_id, CONTAINER_ID_MAX, s + len - ID_DIGITS, ID_DIGITS);
 }
 
 static bool copy_name(const char *s, size_t len, char *ret_id)
 {
-	if (!len || len >= CONTAINER_ID_MAX)
-		return false;
-	memcpy(ret_id, s, len);
-	ret_id[len] = '\0';
-	return true;
+	return len && str_copy(ret_id, CONTAINER_ID_MAX, s, len);
 }
 
 /* @parent: the preceding component, possibly empty. */

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/macros.h"
 #include "container/container.h"
 #include "worker/worker.h"
@@ -112,20 +113,16 @@ static bool ask_file(int root_fd, const char *path, enum container_file kind, co
 /* containerd has one folder per namespace, with arbitrary names. */
 static bool ask_tasks(int root_fd, const char *id, struct container_said *ret)
 {
-	int fd = open_below(root_fd, TASKS, O_DIRECTORY);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_close_ int fd = open_below(root_fd, TASKS, O_DIRECTORY);
+	_cleanup_(closedirp) DIR *dir = fd < 0 ? NULL : io_opendir(fd, ".");
 	const struct dirent *e;
 	bool found = false;
 	char path[PATH_MAX];
 
-	if (!dir && fd >= 0)
-		close(fd);
 	while (dir && !found && (e = readdir(dir))) {
 		snprintf(path, sizeof(path), "%s/%s/%s/config.json", TASKS, e->d_name, id);
 		found = *e->d_name != '.' && ask_file(root_fd, path, CONTAINER_OCI, id, ret);
 	}
-	if (dir)
-		closedir(dir);
 	return found;
 }
 

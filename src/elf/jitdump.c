@@ -279,12 +279,10 @@ static int lookup(struct jitdump *j)
 	map_fini(&j->loads);
 	for (size_t i = 0; i < j->n; i++) {
 		if (r < 0) {
-			free(j->hits[i].name);
-			j->hits[i].name = NULL;
+			free(TAKE_PTR(j->hits[i].name));
 		}
 		if (r < 0 && j->lines) {
-			free(j->lines[i].file);
-			j->lines[i].file = NULL;
+			free(TAKE_PTR(j->lines[i].file));
 		}
 		found += j->hits[i].name != NULL;
 	}

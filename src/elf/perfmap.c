@@ -102,8 +102,7 @@ static int finish(struct perfmap *m, int r)
 
 	for (size_t i = 0; i < m->n; i++) {
 		if (r < 0) {
-			free(m->hits[i].name);
-			m->hits[i].name = NULL;
+			free(TAKE_PTR(m->hits[i].name));
 		}
 		found += m->hits[i].name != NULL;
 	}

@@ -575,8 +575,7 @@ int symtab_lookup(struct symtab *t, const uint64_t *addrs, size_t n, struct symt
 		free(l.covering[i].name);
 		free(l.nearest[i].name);
 		if (r < 0) {
-			free(ret[i].name);
-			ret[i].name = NULL;
+			free(TAKE_PTR(ret[i].name));
 		}
 	}
 	free(l.covering);

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "event/event.h"
 #include "event/filter/filter_error.h"
@@ -168,10 +169,8 @@ static int add_field(struct format *f, const struct registry *reg, const char **
 	while (**at >= '0' && **at <= '9' && p.width < WIDTH_MAX)
 		p.width = p.width * 10 + (unsigned)(*(*at)++ - '0');
 	len = field_length(*at);
-	if (!len || len >= sizeof(name))
+	if (!len || !str_copy(name, sizeof(name), *at, len))
 		return err_set(err, -EINVAL, "the line format has a %% without a field (evt.num, proc.name...)");
-	memcpy(name, *at, len);
-	name[len] = '\0';
 	*at += len;
 	p.special = special_of(name);
 	r = p.special ? 0 : bind(f, reg, name, &p);

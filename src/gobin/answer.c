@@ -132,13 +132,11 @@ static const struct {
 } rule_names[GOBIN_RULE__MAX] = {
 #include "gobin/rules.def"
 };
-#undef GOBIN_RULE
 
 #define GOBIN_FIELD(id, pkg, structure, field) [GOBIN_F_##id] = #pkg " " structure "." field,
 static const char *const field_names[GOBIN_F__MAX] = {
 #include "gobin/fields.def"
 };
-#undef GOBIN_FIELD
 
 const char *gobin_rule_name(enum gobin_rule r)
 {

@@ -36,14 +36,12 @@ enum gobin_rule {
 #include "gobin/rules.def"
 	GOBIN_RULE__MAX
 };
-#undef GOBIN_RULE
 
 #define GOBIN_FIELD(id, pkg, structure, field) GOBIN_F_##id,
 enum gobin_field {
 #include "gobin/fields.def"
 	GOBIN_F__MAX
 };
-#undef GOBIN_FIELD
 
 #define GOBIN_TYPE(id, ...) GOBIN_T_##id,
 #define GOBIN_ITAB(id, ...)
@@ -51,8 +49,6 @@ enum gobin_type {
 #include "gobin/types.def"
 	GOBIN_T__MAX
 };
-#undef GOBIN_TYPE
-#undef GOBIN_ITAB
 
 #define GOBIN_TYPE(id, ...)
 #define GOBIN_ITAB(id, ...) GOBIN_I_##id,
@@ -60,8 +56,6 @@ enum gobin_itab {
 #include "gobin/types.def"
 	GOBIN_I__MAX
 };
-#undef GOBIN_TYPE
-#undef GOBIN_ITAB
 
 /* Sources of a number; several may agree. */
 enum gobin_source {

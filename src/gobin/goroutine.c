@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "elf/go/gopclntab.h"
 #include "gobin/goroutine.h"
 #include "gobin/job.h"

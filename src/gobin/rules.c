@@ -137,15 +137,12 @@ const struct feature_function *rules_feature_functions(size_t *ret_n)
 const struct field_row field_rows[GOBIN_F__MAX] = {
 #include "gobin/fields.def"
 };
-#undef GOBIN_FIELD
 
 #define GOBIN_TYPE(id, package, name) [GOBIN_T_##id] = { PKG_##package, name },
 #define GOBIN_ITAB(...)
 const struct type_row type_rows[GOBIN_T__MAX] = {
 #include "gobin/types.def"
 };
-#undef GOBIN_TYPE
-#undef GOBIN_ITAB
 
 #define GOBIN_TYPE(...)
 #define GOBIN_ITAB(id, package, name, inter_package, inter) \

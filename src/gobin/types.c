@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "base/macros.h"
 
 #define TYPES_MAX (1u << 22)		/* of one program */
@@ -245,10 +244,8 @@ static void add_itab(struct walk *w, uint64_t addr)
 		return;
 	push(w, i.inter);
 	push(w, i.type);
-	if (vec_grow(&w->out->itabs) < 0)
+	if (vec_push(&w->out->itabs, i) < 0)
 		w->no_memory = true;
-	else
-		w->out->itabs.items[w->out->itabs.len++] = i;
 }
 
 /* Size of a descriptor with its trailing data; 0 = unknown. */

@@ -382,11 +382,10 @@ static int see_namespace(struct hubble_observer *o, const char *name)
 	if (i == o->namespaces.len) {
 		char *copy = i < NAMESPACES ? strdup(name) : NULL;
 
-		if (!copy || vec_grow(&o->namespaces) < 0) {
+		if (!copy || vec_push(&o->namespaces, (struct seen_namespace){ .name = copy }) < 0) {
 			free(copy);
 			return i < NAMESPACES ? -ENOMEM : 0;
 		}
-		o->namespaces.items[o->namespaces.len++].name = copy;
 	}
 	o->namespaces.items[i].last_ns = now_ns;
 	return 0;

@@ -24,10 +24,9 @@ static struct hubble_words_part *part_of(struct hubble_words *w, const char *nam
 	for (size_t i = 0; i < w->parts.len; i++)
 		if (!strcmp(w->parts.items[i].name, name) && w->parts.items[i].negated == negated)
 			return &w->parts.items[i];
-	if (vec_grow(&w->parts) < 0)
+	if (vec_push(&w->parts, (struct hubble_words_part){ .name = name, .negated = negated }) < 0)
 		return NULL;
-	w->parts.items[w->parts.len] = (struct hubble_words_part){ .name = name, .negated = negated };
-	return &w->parts.items[w->parts.len++];
+	return &w->parts.items[w->parts.len - 1];
 }
 
 int hubble_words_add(struct hubble_words *w, const char *name, const char *check)

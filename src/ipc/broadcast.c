@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 
 #define SHARED_BYTES (64u << 10) /* chunk of a log */
@@ -68,20 +69,18 @@ struct broadcast_sub {
 
 static struct chunk *chunk_new(struct broadcast *f, size_t bytes, bool stable)
 {
-	struct chunk *c = malloc(sizeof(*c));
+	_cleanup_free_ struct chunk *c = malloc(sizeof(*c));
 	char *data = c && !stable ? malloc(bytes) : NULL;
 
 	if (c && stable) {
 		data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 		data = data == MAP_FAILED ? NULL : data;
 	}
-	if (!data) {
-		free(c);
+	if (!data)
 		return NULL;
-	}
 	*c = (struct chunk){ .broadcast = f, .refs = 1, .cap = (uint32_t)bytes, .stable = stable, .data = data };
 	f->bytes += bytes;
-	return c;
+	return TAKE_PTR(c);
 }
 
 static void chunk_put(struct chunk *c)

@@ -61,16 +61,14 @@ struct loop {
 
 struct loop *loop_new(void)
 {
-	struct loop *l = calloc(1, sizeof(*l));
+	_cleanup_free_ struct loop *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (l->epoll_fd < 0) {
-		free(l);
+	if (l->epoll_fd < 0)
 		return NULL;
-	}
-	return l;
+	return TAKE_PTR(l);
 }
 
 static void free_list(struct loop_source **list)

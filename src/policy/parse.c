@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
@@ -33,11 +34,9 @@ static const struct { const char *name; uint8_t family; int proto; } protos[] = 
 /* Copies the word as a C string; -EINVAL if @t is not a word or does not fit. */
 static int token_text(const struct policy_token *t, char *ret, size_t cap)
 {
-	if (t->kind != POLICY_WORD || !t->len || t->len >= cap || memchr(t->text, 0, t->len))
-		return -EINVAL;
-	memcpy(ret, t->text, t->len);
-	ret[t->len] = 0;
-	return 0;
+	const bool is_word = t->kind == POLICY_WORD && t->len && !memchr(t->text, 0, t->len);
+
+	return is_word && str_copy(ret, cap, t->text, t->len) ? 0 : -EINVAL;
 }
 
 static int parse_number(const char *text, uint32_t max, uint32_t *ret)
@@ -83,8 +82,8 @@ static int add_net(struct policy_reader *rd, struct err *err)
 	if (r < 0)
 		return r;
 	if (rd->list == LIST_FROM)
-		return vec_grow(&rd->rule.from) < 0 ? -ENOMEM : (rd->rule.from.items[rd->rule.from.len++] = net, 0);
-	return vec_grow(&rd->rule.to) < 0 ? -ENOMEM : (rd->rule.to.items[rd->rule.to.len++] = net, 0);
+		return vec_push(&rd->rule.from, net);
+	return vec_push(&rd->rule.to, net);
 }
 
 /* "80", "1024-65535"; @max 255 for ICMP types. */
@@ -118,16 +117,15 @@ static int add_range(struct policy_reader *rd, struct err *err)
 	if (r < 0)
 		return r;
 	if (rd->list == LIST_SPORT)
-		return vec_grow(&rd->rule.sports) < 0 ? -ENOMEM :
-			(rd->rule.sports.items[rd->rule.sports.len++] = range, 0);
-	return vec_grow(&rd->rule.dports) < 0 ? -ENOMEM : (rd->rule.dports.items[rd->rule.dports.len++] = range, 0);
+		return vec_push(&rd->rule.sports, range);
+	return vec_push(&rd->rule.dports, range);
 }
 
 static int add_cgroup(struct policy_reader *rd, struct err *err)
 {
 	const struct policy_token *t = &rd->lex.token;
 	size_t len = t->len;
-	char *path;
+	_cleanup_free_ char *path = NULL;
 
 	if (t->kind != POLICY_WORD || !len || t->text[0] != '/' || memchr(t->text, 0, len) ||
 	    memmem(t->text, len, "/../", 4) || (len >= 3 && !memcmp(t->text + len - 3, "/..", 3)))
@@ -135,11 +133,7 @@ static int add_cgroup(struct policy_reader *rd, struct err *err)
 	while (len > 1 && t->text[len - 1] == '/')
 		len--;
 	path = strndup(t->text, len);
-	if (!path || vec_push(&rd->rule.cgroups, path) < 0) {
-		free(path);
-		return -ENOMEM;
-	}
-	return 0;
+	return path ? vec_push(&rd->rule.cgroups, TAKE_PTR(path)) : -ENOMEM;
 }
 
 static int add_comm(struct policy_reader *rd, struct err *err)
@@ -345,8 +339,7 @@ void policy_parse_rule_fini(struct policy_rule *r)
 	vec_fini(&r->cgroups);
 	vec_fini(&r->comms);
 	vec_fini(&r->pids);
-	free(r->text);
-	r->text = NULL;
+	free(TAKE_PTR(r->text));
 }
 
 int policy_parse_read_clauses(struct policy_reader *rd, struct err *err)

@@ -63,17 +63,15 @@ DEFINE_CLEANUP(struct outfile *, outfile_free)
 
 static struct outfile *outfile_new(const char *name)
 {
-	struct outfile *f = calloc(1, sizeof(*f));
+	_cleanup_free_ struct outfile *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->fd = -1;
 	f->name = strdup(name);
-	if (!f->name) {
-		free(f);
+	if (!f->name)
 		return NULL;
-	}
-	return f;
+	return TAKE_PTR(f);
 }
 
 /* The standard stream that @path names, or -1. */

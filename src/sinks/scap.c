@@ -114,6 +114,16 @@ static int write_row(struct sink *s, const struct params *p)
 
 /* ---- the beginning ---- */
 
+/* @ret: until the next call. */
+static int write_params(struct scap *st, const struct params_out *o, struct params *ret)
+{
+	int r;
+
+	buf_reset(&st->text);
+	r = params_write(o, &st->text);
+	return r < 0 ? r : params_read(st->text.data, st->text.len, ret);
+}
+
 static int write_machine(struct sink *s)
 {
 	const struct core_host *h = s->opts ? s->opts->host : NULL;
@@ -128,10 +138,7 @@ static int write_machine(struct sink *s)
 	params_add_u64(&o, 0);
 	params_add_str(&o, h ? h->hostname : "", h ? strlen(h->hostname) : 0);
 	params_add_u64(&o, (uint64_t)st->clock_offset_ns);	/* boot time on the wall clock */
-	buf_reset(&st->text);
-	r = params_write(&o, &st->text);
-	if (r >= 0)
-		r = params_read(st->text.data, st->text.len, &p);
+	r = write_params(st, &o, &p);
 	if (r >= 0)
 		r = write_row(s, &p);
 	params_out_fini(&o);
@@ -163,14 +170,9 @@ static int write_kept_rows(struct sink *s)
 static int on_state_row(void *ctx, const struct params_out *row)
 {
 	struct sink *s = ctx;
-	struct scap *st = s->state;
 	struct params p;
-	int r;
+	int r = write_params(s->state, row, &p);
 
-	buf_reset(&st->text);
-	r = params_write(row, &st->text);
-	if (r >= 0)
-		r = params_read(st->text.data, st->text.len, &p);
 	return r < 0 ? r : write_row(s, &p);
 }
 
@@ -377,12 +379,8 @@ static int on_announced(void *ctx, const struct params_out *ev)
 	struct sink *s = ctx;
 	struct scap *st = s->state;
 	struct params p;
-	int r;
+	int r = write_params(st, ev, &p);
 
-	buf_reset(&st->text);
-	r = params_write(ev, &st->text);
-	if (r >= 0)
-		r = params_read(st->text.data, st->text.len, &p);
 	return r < 0 ? r : write_event(s, &p, st->reported_ns, st->reported_cpu);
 }
 

@@ -85,8 +85,7 @@ int top_rows_fill(struct top_rows *rows, const struct stack_set *s, struct sym *
 	struct map index;
 	int r;
 
-	stack_tree_free(rows->tree);
-	rows->tree = NULL;
+	stack_tree_free(TAKE_PTR(rows->tree));
 	rows->len = 0;
 	rows->total = 0;
 	r = stack_tree_new(&rows->tree);

@@ -112,7 +112,7 @@ static void *serve(void *ctx)
 
 int store_sync_new(int dir_fd, const struct store_limits *limits, uint64_t coming, struct store_sync **ret)
 {
-	struct store_sync *s = calloc(1, sizeof(*s));
+	_cleanup_free_ struct store_sync *s = calloc(1, sizeof(*s));
 	sigset_t all, before;
 	int r;
 
@@ -127,11 +127,9 @@ int store_sync_new(int dir_fd, const struct store_limits *limits, uint64_t comin
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&s->thread, NULL, serve, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
-		free(s);
+	if (r)
 		return -r;
-	}
-	*ret = s;
+	*ret = TAKE_PTR(s);
 	return 0;
 }
 

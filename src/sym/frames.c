@@ -143,8 +143,7 @@ static int ask_groups(struct sym *s, const struct lookup_group *groups, size_t n
 		for (size_t i = from; r >= 0 && i < from + now; i++) {
 			r = ask_module(s, &groups[i], keys);
 			keys += groups[i].n;
-			free(groups[i].m->first_answer);
-			groups[i].m->first_answer = NULL;
+			free(TAKE_PTR(groups[i].m->first_answer));
 		}
 	}
 	return r;

@@ -142,10 +142,9 @@ int sym_module_new(struct sym *s, enum sym_module_kind kind, const char *path, s
 	m->pub.kind = kind;
 	m->pub.path = strndup(path, len);
 	m->pub.build_id = strdup("");
-	if (!m->pub.path || !m->pub.build_id || vec_grow(&s->modules) < 0)
+	if (!m->pub.path || !m->pub.build_id || vec_push(&s->modules, TAKE_PTR(m)) < 0)
 		return -ENOMEM;
-	*ret = (uint32_t)s->modules.len;
-	s->modules.items[s->modules.len++] = TAKE_PTR(m);
+	*ret = (uint32_t)s->modules.len - 1;
 	return 0;
 }
 

@@ -27,8 +27,6 @@ void trace_build_paint(struct trace_build *b, const struct trace_segment *s)
 
 void trace_build_item(struct trace_build *b, const struct trace_item *i)
 {
-	if (vec_grow(&b->items) < 0)
+	if (vec_push(&b->items, *i) < 0)
 		b->nomem = true;
-	else
-		b->items.items[b->items.len++] = *i;
 }

@@ -7,7 +7,6 @@
 
 #include "base/vec.h"
 #include "trace/trace_call.h"
-#include "trace/trace_window.h"
 
 struct trace_build {
 	const struct trace_window *window;

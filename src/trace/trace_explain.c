@@ -101,6 +101,7 @@ static void free_operation(struct operation *o)
 	free(o->name);
 	free(o);
 }
+DEFINE_CLEANUP(struct operation *, free_operation)
 
 void trace_explain_free(struct trace_explain *e)
 {
@@ -117,7 +118,7 @@ void trace_explain_free(struct trace_explain *e)
 /* NULL without memory, or beyond OPERATIONS_MAX. */
 static struct operation *operation_of(struct trace_explain *e, const char *name)
 {
-	struct operation *o;
+	_cleanup_(free_operationp) struct operation *o = NULL;
 
 	for (size_t i = 0; i < e->operations.len; i++)
 		if (!strcmp(e->operations.items[i]->name, name))
@@ -129,12 +130,10 @@ static struct operation *operation_of(struct trace_explain *e, const char *name)
 		return NULL;
 	map_init(&o->ids, sizeof(uint64_t), sizeof(uint8_t));
 	o->name = strdup(name);
-	if (!o->name) {
-		free_operation(o);
+	if (!o->name)
 		return NULL;
-	}
 	e->operations.items[e->operations.len++] = o;
-	return o;
+	return TAKE_PTR(o);
 }
 
 /*
@@ -166,12 +165,11 @@ static int add_cause(struct operation *o, const char *text, struct cause one, ui
 		return 0;
 	}
 	one.text = strdup(text);
-	if (!one.text || vec_grow(&o->causes) < 0) {
+	*ret = (uint32_t)o->causes.len;
+	if (!one.text || vec_push(&o->causes, one) < 0) {
 		free(one.text);
 		return -ENOMEM;
 	}
-	*ret = (uint32_t)o->causes.len;
-	o->causes.items[o->causes.len++] = one;
 	return 0;
 }
 
@@ -230,7 +228,7 @@ static void name_why(const struct trace_call *c, const struct trace_segment *s, 
 static int find_why(struct operation *o, const struct trace_call *c, const struct trace_segment *s, uint32_t *ret)
 {
 	_cleanup_(buf_fini) struct buf text = { 0 };
-	char *copy;
+	_cleanup_free_ char *copy = NULL;
 
 	*ret = 0;
 	name_why(c, s, &text);
@@ -244,10 +242,8 @@ static int find_why(struct operation *o, const struct trace_call *c, const struc
 	if (o->whys.len >= WHYS_MAX)
 		return 0;
 	copy = strdup(buf_str(&text));
-	if (!copy || vec_push(&o->whys, copy) < 0) {
-		free(copy);
+	if (!copy || vec_push(&o->whys, TAKE_PTR(copy)) < 0)
 		return -ENOMEM;
-	}
 	*ret = (uint32_t)o->whys.len;
 	return 0;
 }
@@ -317,11 +313,10 @@ int trace_explain_add(struct trace_explain *e, const struct trace_call *c)
 		return 0;
 	}
 	call.shares = calloc(2 * c->n_segs + 1, sizeof(*call.shares));
-	if (!call.shares || vec_grow(&o->calls) < 0 || add_shares(o, c, &call) < 0) {
+	if (!call.shares || add_shares(o, c, &call) < 0 || vec_push(&o->calls, call) < 0) {
 		free(call.shares);
 		return -ENOMEM;
 	}
-	o->calls.items[o->calls.len++] = call;
 	return call.failed ? add_status(o, trace_fact_text(c->names, root->of_call.status)) : 0;
 }
 

@@ -6,7 +6,6 @@
 #ifndef UI_UI_JOBS_H
 #define UI_UI_JOBS_H
 
-#include "base/cleanup.h"
 #include "ui/ui_query.h"
 #include "ui/ui_source.h"
 

@@ -22,7 +22,6 @@
 #include "loop/loop.h"
 #include "ui/ui_answer.h"
 #include "ui/ui_jobs.h"
-#include "ui/ui_memory.h"
 #include "ui/ui_page.h"
 #include "ui/ui_source.h"
 #include "ui/ui_stream.h"
@@ -323,17 +322,15 @@ static struct conn *conn_of(const struct ui_server *s, struct MHD_Connection *c)
 static void *on_target(void *ctx, const char *uri, struct MHD_Connection *c)
 {
 	struct ui_server *s = ctx;
-	struct exchange *x = calloc(1, sizeof(*x));
+	_cleanup_free_ struct exchange *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return NULL;
 	*x = (struct exchange){ .s = s, .c = c, .target = strdup(uri), .next = s->exchanges };
-	if (!x->target) {
-		free(x);
+	if (!x->target)
 		return NULL;
-	}
 	s->exchanges = x;
-	return x;
+	return TAKE_PTR(x);
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/vec.h"
 #include "event/copy.h"
@@ -208,8 +209,7 @@ int view_kept_sort(struct view_kept *k)
 		ev.seq = i + 1;
 		r = view_kept_add(k, &ev);
 		if (!--c->events) {
-			free(c->data);
-			c->data = NULL;
+			free(TAKE_PTR(c->data));
 		}
 	}
 	k->max_bytes = old.max_bytes;
@@ -232,17 +232,15 @@ uint64_t view_kept_gone(const struct view_kept *k)
 
 int view_kept_new(size_t max_bytes, struct view_kept **ret)
 {
-	struct view_kept *k = calloc(1, sizeof(*k));
+	_cleanup_free_ struct view_kept *k = calloc(1, sizeof(*k));
 
 	if (!k)
 		return -ENOMEM;
 	k->max_bytes = max_bytes;
 	k->scratch = calloc(1, sizeof(*k->scratch));
-	if (!k->scratch) {
-		free(k);
+	if (!k->scratch)
 		return -ENOMEM;
-	}
-	*ret = k;
+	*ret = TAKE_PTR(k);
 	return 0;
 }
 

@@ -54,10 +54,8 @@ static int number_of(const struct word *w, uint32_t *ret)
 {
 	char text[12];
 
-	if (w->len >= sizeof(text))
+	if (!str_copy(text, sizeof(text), w->at, w->len))
 		return -EINVAL;
-	memcpy(text, w->at, w->len);
-	text[w->len] = '\0';
 	return str_to_u32(text, 10, ret);
 }
 

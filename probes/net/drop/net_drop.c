@@ -199,8 +199,7 @@ static void detach(void *part)
 {
 	struct net_drop *d = part;
 
-	bpf_link__destroy(d->link);
-	d->link = NULL;
+	bpf_link__destroy(TAKE_PTR(d->link));
 }
 
 static void close_drop(void *part)

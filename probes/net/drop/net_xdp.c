@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "probe/env.h"
-#include "probe/probe.h"
 #include "probes/net/net_part.h"
 
 #include "net_xdp.skel.h"

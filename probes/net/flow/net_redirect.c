@@ -10,7 +10,6 @@
 #include "loop/coop.h"
 #include "base/err.h"
 #include "probe/env.h"
-#include "probe/probe.h"
 #include "probes/net/net_part.h"
 #include "probes/net/packet/net_spaces.h"
 

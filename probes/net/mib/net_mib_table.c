@@ -11,7 +11,6 @@
 static const struct { const char *name, *what; } counters[] = {
 #define MIB(name, what) [NET_MIB_##name] = { #name, what },
 #include "probes/net/mib/net_mib.def"
-#undef MIB
 };
 _Static_assert(ARRAY_SIZE(counters) == NET_MIB__MAX, "a row per counter");
 
@@ -87,10 +86,8 @@ static bool number(struct span s, uint64_t *ret)
 {
 	char text[24];
 
-	if (!s.len || s.len >= sizeof(text))
+	if (!s.len || !str_copy(text, sizeof(text), s.at, s.len))
 		return false;
-	memcpy(text, s.at, s.len);
-	text[s.len] = '\0';
 	return str_to_u64(text, 10, ret) >= 0;
 }
 

@@ -11,7 +11,6 @@
 enum net_mib {
 #define MIB(name, what) NET_MIB_##name,
 #include "probes/net/mib/net_mib.def"
-#undef MIB
 	NET_MIB__MAX,
 };
 

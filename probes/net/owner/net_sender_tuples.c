@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "probe/env.h"
-#include "probe/probe.h"
 #include "probes/net/net_part.h"
 #include "probes/net/packet/net_spaces.h"
 

@@ -81,17 +81,15 @@ static void start_child(int from)
 struct net_guard *net_guard_start(void)
 {
 	_cleanup_close_ int from = -1;
-	struct net_guard *g = calloc(1, sizeof(*g));
+	_cleanup_free_ struct net_guard *g = calloc(1, sizeof(*g));
 	int fds[2];
 
-	if (!g || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0) {
-		free(g);
+	if (!g || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
 		return NULL;
-	}
 	from = fds[0];
 	g->to = fds[1];
 	start_child(from);
-	return g;
+	return TAKE_PTR(g);
 }
 
 /* A full queue loses the interface: the next start on it removes the filters. */

@@ -252,10 +252,8 @@ void net_netns_stop(struct net_netns *s)
 {
 	if (s->job.state != COOP_IDLE)
 		coop_withdraw(probe_env_coop(s->p->env), &s->job);
-	loop_remove(s->source);
-	s->source = NULL;
-	net_iface_close(s->watch);
-	s->watch = NULL;
+	loop_remove(TAKE_PTR(s->source));
+	net_iface_close(TAKE_PTR(s->watch));
 	if (s->tc)
 		net_ns_call(s->fd, detach_all, s);
 }

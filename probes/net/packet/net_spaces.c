@@ -12,7 +12,6 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "probe/env.h"
-#include "probe/probe.h"
 #include "probes/net/net_conf.h"
 #include "probes/net/net_ns.h"
 #include "probes/net/net_part.h"

@@ -301,8 +301,7 @@ void net_tc_detach_all(struct net_tc *t)
 	while (map_next(&t->attached, &pos, &key, &val))
 		detach_one(t, *(uint32_t *)key, val, false);
 	map_clear(&t->attached);
-	net_guard_end(t->guard);
-	t->guard = NULL;
+	net_guard_end(TAKE_PTR(t->guard));
 }
 
 void net_tc_close(struct net_tc *t)

@@ -17,7 +17,6 @@
 #include "probes/net/net_event.h"
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/policy/net_policy_wire.h"
-#include "sonde/foreign_wire.h"
 #include "sonde/notify_wire.h"
 
 #define IDENTITY_HOST 1

@@ -115,11 +115,12 @@ static void close_recorder(void *part)
 	map_fini(&k->points);
 	free(k);
 }
+DEFINE_CLEANUP(struct net_recorder *, close_recorder)
 
 static int open_recorder(struct net_parts *all, void **ret, struct err *err)
 {
 	const struct net_recorder_conf *c = &((const struct net_conf *)all->p->conf)->keep;
-	struct net_recorder *k = calloc(1, sizeof(*k));
+	_cleanup_(close_recorderp) struct net_recorder *k = calloc(1, sizeof(*k));
 	int r;
 
 	if (!k)
@@ -130,11 +131,9 @@ static int open_recorder(struct net_parts *all, void **ret, struct err *err)
 	k->after_ns = c->after_ns;
 	map_init(&k->points, sizeof(uint64_t), 2);
 	r = share_out(k, c->bytes ? c->bytes : NET_RECORDER_BYTES, err);
-	if (r < 0) {
-		close_recorder(k);
+	if (r < 0)
 		return r;
-	}
-	*ret = k;
+	*ret = TAKE_PTR(k);
 	return 0;
 }
 

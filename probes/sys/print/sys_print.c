@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "probes/sys/print/sys_print.h"

@@ -37,10 +37,11 @@ void sys_cputime_free(struct cputime *c)
 	buf_fini(&c->rec);
 	free(c);
 }
+DEFINE_CLEANUP(struct cputime *, sys_cputime_free)
 
 struct cputime *sys_cputime_new(struct probe *p)
 {
-	struct cputime *c = calloc(1, sizeof(*c));
+	_cleanup_(sys_cputime_freep) struct cputime *c = calloc(1, sizeof(*c));
 	char path[PATH_MAX];
 
 	if (!c)
@@ -48,11 +49,9 @@ struct cputime *sys_cputime_new(struct probe *p)
 	snprintf(path, sizeof(path), "%s/proc", probe_env_host_root(p->env));
 	c->probe = p;
 	c->proc = opendir(path);
-	if (!c->proc) {
-		sys_cputime_free(c);
+	if (!c->proc)
 		return NULL;
-	}
-	return c;
+	return TAKE_PTR(c);
 }
 
 /* Fields 14 and 15 of /proc/PID/stat (proc(5)), in clock ticks. The command name before them may contain any byte. */

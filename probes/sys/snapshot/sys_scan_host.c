@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "probes/sys/snapshot/sys_scan.h"
 #include "probes/sys/snapshot/sys_scan_tables.h"
 #include "scap/schema.h"
@@ -68,7 +69,7 @@ static FILE *open_list(const struct scan *s, const char *name)
 
 static int scan_users(struct scan *s)
 {
-	FILE *f = open_list(s, "passwd");
+	_cleanup_fclose_ FILE *f = open_list(s, "passwd");
 	struct passwd *u;
 	int r = 0;
 
@@ -81,14 +82,12 @@ static int scan_users(struct scan *s)
 		params_add_str(&s->out, u->pw_shell, strlen(u->pw_shell));
 		r = s->fn(s->ctx, &s->out);
 	}
-	if (f)
-		fclose(f);
 	return r;
 }
 
 static int scan_groups(struct scan *s)
 {
-	FILE *f = open_list(s, "group");
+	_cleanup_fclose_ FILE *f = open_list(s, "group");
 	struct group *g;
 	int r = 0;
 
@@ -98,8 +97,6 @@ static int scan_groups(struct scan *s)
 		params_add_str(&s->out, g->gr_name, strlen(g->gr_name));
 		r = s->fn(s->ctx, &s->out);
 	}
-	if (f)
-		fclose(f);
 	return r;
 }
 

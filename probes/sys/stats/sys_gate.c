@@ -21,18 +21,16 @@ struct sys_gate {
 
 struct sys_gate *sys_gate_new(struct bpf_object *obj, struct loop *loop)
 {
-	struct sys_gate *g = calloc(1, sizeof(*g));
+	_cleanup_free_ struct sys_gate *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
 	g->loop = loop;
 	g->one_in = 1;
 	g->closed = probe_rodata_var(obj, "sys_closed", sizeof(*g->closed));
-	if (!g->closed) {
-		free(g);
+	if (!g->closed)
 		return NULL;
-	}
-	return g;
+	return TAKE_PTR(g);
 }
 
 static void set_closed(struct sys_gate *g, bool closed)

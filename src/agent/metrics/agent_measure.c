@@ -142,8 +142,7 @@ void agent_measure_close(struct agent_measure *a)
 
 		agent_push_close(TAKE_PTR(a->push), a->metrics, &host);
 	}
-	metrics_free(a->metrics);
-	a->metrics = NULL;
+	metrics_free(TAKE_PTR(a->metrics));
 }
 
 /* ---- events ---- */

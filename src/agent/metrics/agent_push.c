@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -29,18 +30,16 @@ int agent_push_open(const char *url, struct agent_push **ret, struct err *err)
 		.url = url, .path = OTLP_METRIC_PATH, .type = OTLP_METRIC_TYPE, .things = "data points",
 		.news = on_news,
 	};
-	struct agent_push *p = calloc(1, sizeof(*p));
+	_cleanup_free_ struct agent_push *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return err_errno(err, -ENOMEM, "cannot send metrics");
 	r = http_client_open(&o, &p->client, err);
-	if (r < 0) {
-		free(p);
+	if (r < 0)
 		return r;
-	}
 	p->due_ns = clock_boot_ns() + EVERY_NS;
-	*ret = p;
+	*ret = TAKE_PTR(p);
 	return 0;
 }
 

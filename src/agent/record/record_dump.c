@@ -34,8 +34,7 @@ static int make_folder(const struct record_dump_opts *o, int dir, struct err *er
 		return err_errno(err, -errno, "cannot create the dump %s/%s", s->dir, o->name);
 	fd = openat(dir, o->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && s->mode != 0600 && (fchown(fd, (uid_t)-1, s->group) < 0 || fchmod(fd, 0750) < 0)) {
-		close(fd);
-		fd = -1;
+		close(TAKE_FD(fd));
 	}
 	return fd < 0 ? err_errno(err, -errno, "cannot write the dump %s/%s", s->dir, o->name) : fd;
 }
@@ -149,7 +148,7 @@ static void *run(void *ctx)
 
 int record_dump_start(const struct record_dump_opts *o, struct record_dump **ret)
 {
-	struct record_dump *d = calloc(1, sizeof(*d));
+	_cleanup_free_ struct record_dump *d = calloc(1, sizeof(*d));
 	sigset_t all, before;
 	int r;
 
@@ -160,11 +159,9 @@ int record_dump_start(const struct record_dump_opts *o, struct record_dump **ret
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&d->thread, NULL, run, d);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
-		free(d);
+	if (r)
 		return -r;
-	}
-	*ret = d;
+	*ret = TAKE_PTR(d);
 	return 0;
 }
 

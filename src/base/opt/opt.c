@@ -107,11 +107,8 @@ static int unknown(const struct parser *p, const char *arg, const char *name, si
 	char word[72];
 	const char *near = NULL;
 
-	if (len < sizeof(word)) {
-		memcpy(word, name, len);
-		word[len] = '\0';
+	if (str_copy(word, sizeof(word), name, len))
 		near = suggest(p, word);
-	}
 	if (hint)
 		return err_set(p->err, -EINVAL, "unknown option %s; %s", arg, hint);
 	if (near)

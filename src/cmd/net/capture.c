@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "pipeline/pipeline.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -143,8 +142,7 @@ int cmd_capture_run(void *conf, const struct cmd_words *w)
 	}
 	net_closing_say(&closing, status);
 	packet_filter_close(&words);
-	recorder_close(c->recorder);
-	c->recorder = NULL;
+	recorder_close(TAKE_PTR(c->recorder));
 	return status;
 }
 

@@ -69,8 +69,7 @@ static void stop_listener(void *ctx)
 {
 	struct monitor_conf *c = ctx;
 
-	cilium_listener_free(c->listener);
-	c->listener = NULL;
+	cilium_listener_free(TAKE_PTR(c->listener));
 }
 
 #define READY_KINDS ((1u << NET_KIND_DROP) | (1u << NET_KIND_TRACE))

@@ -212,8 +212,7 @@ static void stopped(void *ctx)
 {
 	struct policy_conf *c = ctx;
 
-	cilium_listener_free(c->listener);
-	c->listener = NULL;
+	cilium_listener_free(TAKE_PTR(c->listener));
 }
 
 static int policy_live(struct policy_conf *c, const struct cmd_words *w)

@@ -424,8 +424,7 @@ static int run_profile(struct profile_conf *c, const struct cmd_words *w, struct
 	c->n_probes = &spec.n_probes;
 	spec.ready = place_header(c, header, view);
 	status = watch->top ? profile_top_run(watch->top, &spec) : run(&c->run, &spec);
-	profile_top_free(watch->top);
-	watch->top = NULL;
+	profile_top_free(TAKE_PTR(watch->top));
 	c->samples = watch->samples;
 	if (status != CMD_BY_SIGNAL + SIGPIPE)
 		profile_watch_report(watch);

@@ -36,11 +36,12 @@ void profile_top_free(struct profile_top *t)
 	top_rows_fini(&t->rows);
 	free(t);
 }
+DEFINE_CLEANUP(struct profile_top *, profile_top_free)
 
 int profile_top_new(const struct profile_conf *c, const struct stack_view *view, struct profile_top **ret,
 		    struct err *err)
 {
-	struct profile_top *t;
+	_cleanup_(profile_top_freep) struct profile_top *t = NULL;
 	struct top_opts opts = {
 		.view = view_find("functions"), .run = &c->run, .command = "sonde profile", .words = c->run.where,
 		.fill = fill,
@@ -55,11 +56,9 @@ int profile_top_new(const struct profile_conf *c, const struct stack_view *view,
 	t->view = view;
 	opts.fill_ctx = t;
 	r = top_new(&opts, &t->top, err);
-	if (r < 0) {
-		profile_top_free(t);
+	if (r < 0)
 		return r;
-	}
-	*ret = t;
+	*ret = TAKE_PTR(t);
 	return 0;
 }
 

@@ -212,9 +212,8 @@ static int put_stats(struct profile *p, const struct watch *w, struct map *m, st
 	void *key, *val;
 
 	while (map_next(m, &pos, &key, &val)) {
-		if (vec_grow(&list) < 0)
+		if (vec_push(&list, val) < 0)
 			break;
-		list.items[list.len++] = val;
 	}
 	vec_sort(&list, by_samples);
 	buf_printf(b, "%-16s %8s %9s %9s %9s  %s\n", "process", "pid", "samples", "complete", "named", "cut short");

@@ -354,10 +354,9 @@ static struct row *row_of(struct rows *rows, const char *protocol, const char *s
 		if (row->why == why && !strcmp(row->protocol, protocol) && !strcmp(row->source, source))
 			return row;
 	}
-	if (vec_grow(&rows->all) < 0)
+	if (vec_push(&rows->all, (struct row){ .protocol = protocol, .source = source, .why = why }) < 0)
 		return NULL;
-	rows->all.items[rows->all.len] = (struct row){ .protocol = protocol, .source = source, .why = why };
-	return &rows->all.items[rows->all.len++];
+	return &rows->all.items[rows->all.len - 1];
 }
 
 static int make_rows(const struct rpc_classes *c, struct rows *rows)

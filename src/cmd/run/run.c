@@ -28,7 +28,6 @@
 #include "cmd/run/run_query.h"
 #include "cmd/run/run_select.h"
 #include "cmd/run/run_store.h"
-#include "event/core.h"
 #include "event/decode.h"
 #include "event/filter/filter.h"
 #include "event/format.h"

@@ -71,10 +71,8 @@ static int on_rotate(void *conf, const char *arg, struct err *err)
 	while (*arg) {
 		size_t len = strcspn(arg, ",");
 
-		if (len >= sizeof(part))
+		if (!str_copy(part, sizeof(part), arg, len))
 			return bad_rotation(arg, len, err);
-		memcpy(part, arg, len);
-		part[len] = '\0';
 		value = strchr(part, '=');
 		if (!value)
 			return bad_rotation(arg, len, err);

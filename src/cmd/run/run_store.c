@@ -20,9 +20,7 @@ int run_store_min_free(void *conf, const char *arg, struct err *err)
 	const size_t digits = strspn(arg, "0123456789");
 	char number[4];
 
-	if (digits && digits < sizeof(number) && (!arg[digits] || !strcmp(arg + digits, "%"))) {
-		memcpy(number, arg, digits);
-		number[digits] = '\0';
+	if (digits && str_copy(number, sizeof(number), arg, digits) && (!arg[digits] || !strcmp(arg + digits, "%"))) {
 		if (str_to_u32(number, 10, &c->store.min_free_pct) == 0 && c->store.min_free_pct < 100) {
 			c->store.has_min_free = true;
 			return 0;

@@ -148,10 +148,8 @@ int top_fold_begin(struct top *t)
 {
 	const struct view *v = top_step(t)->view;
 
-	view_fold_free(t->fold);
-	t->fold = NULL;
-	top_functions_free(t->functions);
-	t->functions = NULL;
+	view_fold_free(TAKE_PTR(t->fold));
+	top_functions_free(TAKE_PTR(t->functions));
 	t->fed = (struct view_kept_at){ 0 };
 	if (t->o.fill)
 		return 0;
@@ -165,8 +163,7 @@ void top_fold_refold(struct top *t)
 	int r = top_fold_begin(t);
 
 	if (t->replays && t->host) {
-		view_fold_free(t->host);
-		t->host = NULL;
+		view_fold_free(TAKE_PTR(t->host));
 		view_fold_new(view_find("host"), t->step_ns, &t->host);
 	}
 	if (r >= 0 && !t->o.fill)

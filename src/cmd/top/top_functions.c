@@ -73,16 +73,14 @@ int top_functions_fill(struct top_functions *f, struct view_rows *ret)
 int top_functions_new(struct sym *sym, struct top_functions **ret)
 {
 	const struct stack_set_opts o = { .budget_bytes = BUDGET_BYTES };
-	struct top_functions *f = calloc(1, sizeof(*f));
+	_cleanup_free_ struct top_functions *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
 	f->sym = sym;
-	if (stack_set_new(sym, &o, &f->set) < 0) {
-		free(f);
+	if (stack_set_new(sym, &o, &f->set) < 0)
 		return -ENOMEM;
-	}
-	*ret = f;
+	*ret = TAKE_PTR(f);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "cmd/screen.h"
 #include "cmd/top/top_state.h"
 #include "event/event.h"
@@ -90,10 +91,8 @@ static const struct view *target(const struct view *v, int n)
 		p += *p == ' ';
 	}
 	len = strcspn(p, " ");
-	if (!len || len >= sizeof(name))
+	if (!len || !str_copy(name, sizeof(name), p, len))
 		return NULL;
-	memcpy(name, p, len);
-	name[len] = '\0';
 	return view_find(name);
 }
 

@@ -258,18 +258,14 @@ static void stopped(void *ctx)
 {
 	struct top *t = ctx;
 
-	screen_free(t->screen);
-	t->screen = NULL;
+	screen_free(TAKE_PTR(t->screen));
 	t->loop = NULL;
 	if (t->outer->stopped)
 		t->outer->stopped(t->outer->started_ctx);
 	/* these use names and symbols of the pipeline, which ends here */
-	top_functions_free(t->functions);
-	t->functions = NULL;
-	view_kept_free(t->kept);
-	t->kept = NULL;
-	filter_free(t->filter);
-	t->filter = NULL;
+	top_functions_free(TAKE_PTR(t->functions));
+	view_kept_free(TAKE_PTR(t->kept));
+	filter_free(TAKE_PTR(t->filter));
 }
 
 int top_run(struct top *t, const struct run_ops *outer)
@@ -322,12 +318,13 @@ void top_free(struct top *t)
 	buf_fini(&t->picture);
 	free(t);
 }
+DEFINE_CLEANUP(struct top *, top_free)
 
 int top_new(const struct top_opts *o, struct top **ret, struct err *err)
 {
 	bool blocks = o->batch || o->run->json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
 	unsigned flags = (run_want_color(o->run) ? SCREEN_COLOR : 0) | (o->mouse ? SCREEN_MOUSE : 0);
-	struct top *t = calloc(1, sizeof(*t));
+	_cleanup_(top_freep) struct top *t = calloc(1, sizeof(*t));
 	int r = 0;
 
 	if (!t)
@@ -342,11 +339,9 @@ int top_new(const struct top_opts *o, struct top **ret, struct err *err)
 		r = view_kept_new(t->replays ? KEPT_FILE : KEPT_LIVE, &t->kept);
 	if (r >= 0 && !blocks)
 		r = screen_new(o->command, "-b prints blocks", flags, &t->screen, err);
-	if (r < 0) {
-		top_free(t);
+	if (r < 0)
 		return r;
-	}
-	*ret = t;
+	*ret = TAKE_PTR(t);
 	return 0;
 }
 

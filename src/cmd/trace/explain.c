@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/trace/trace_run.h"
-#include "trace/trace.h"
 #include "trace/trace_explain.h"
 
 DEFINE_CLEANUP(struct trace_explain *, trace_explain_free)

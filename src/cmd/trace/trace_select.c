@@ -35,10 +35,8 @@ static int parse_end(const char *text, size_t len, struct ipaddr *ret_ip, uint16
 	char copy[END_MAX], *port, *ip = copy;
 	uint32_t number;
 
-	if (len >= sizeof(copy))
+	if (!str_copy(copy, sizeof(copy), text, len))
 		return -EINVAL;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
 	port = strrchr(copy, ':');
 	if (!port)
 		return -EINVAL;

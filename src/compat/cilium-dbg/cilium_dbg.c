@@ -48,7 +48,6 @@ static int on_type(void *conf, const char *arg, struct err *err)
 
 #define RUN(member, ...) OPT_ROW(cilium_conf, monitor.run.member, __VA_ARGS__)
 #define NET(member, ...) OPT_ROW(cilium_conf, monitor.net.member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define ENDS .differs = "addresses, networks and interfaces too; an endpoint's number needs an agent's socket"
 #define SOCKET "socket of the Cilium agent"

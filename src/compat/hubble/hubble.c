@@ -94,7 +94,6 @@ OPT_CALL(on_server)
 
 #define ROW(member, ...) OPT_ROW(hubble_conf, member, __VA_ARGS__)
 #define RUN(member, ...) OPT_ROW(hubble_conf, flows.run.member, __VA_ARGS__)
-#define REFUSED(name_, key_, arg_, way_) OPT_REFUSED_ROW(name_, key_, arg_, way_)
 #define REFUSED_ENDS(name_, arg_, way_) \
 	REFUSED(name_, 0, arg_, way_), REFUSED("from-" name_, 0, arg_, way_), REFUSED("to-" name_, 0, arg_, way_)
 

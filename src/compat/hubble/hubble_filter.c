@@ -180,10 +180,8 @@ static int parse_span(const char *arg, uint64_t *ret_ns)
 		size_t len = strspn(arg, "0123456789.");
 
 		len += strcspn(arg + len, "0123456789.");
-		if (len >= sizeof(part))
+		if (!str_copy(part, sizeof(part), arg, len))
 			return -EINVAL;
-		memcpy(part, arg, len);
-		part[len] = '\0';
 		if (str_to_duration_ns(part, &ns) < 0)
 			return -EINVAL;
 		sum += ns;

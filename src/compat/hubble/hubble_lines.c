@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -331,13 +332,11 @@ static int print(struct hubble_lines *l, const char *text, size_t len)
 static int keep(struct hubble_lines *l, const struct buf *line)
 {
 	bool full = l->o->last && l->kept.len == l->o->last;
-	char *copy = malloc(line->len + 1);
+	_cleanup_free_ char *copy = malloc(line->len + 1);
 	struct kept *place;
 
-	if (!copy || (!full && vec_grow(&l->kept) < 0)) {
-		free(copy);
+	if (!copy || (!full && vec_grow(&l->kept) < 0))
 		return -ENOMEM;
-	}
 	memcpy(copy, line->data, line->len);
 	place = &l->kept.items[full ? l->oldest : l->kept.len];
 	if (full) {
@@ -346,7 +345,7 @@ static int keep(struct hubble_lines *l, const struct buf *line)
 	} else {
 		l->kept.len++;
 	}
-	*place = (struct kept){ .text = copy, .len = line->len };
+	*place = (struct kept){ .text = TAKE_PTR(copy), .len = line->len };
 	return 0;
 }
 

@@ -74,10 +74,8 @@ static bool take_number(const char *word, size_t len, unsigned nth, struct perf_
 	double number;
 	char *end;
 
-	if (!len || len >= sizeof(text))
+	if (!len || !str_copy(text, sizeof(text), word, len))
 		return false;
-	memcpy(text, word, len);
-	text[len] = '\0';
 	number = strtod(text, &end);
 	if (*end || number < 0 || number > UINT32_MAX)
 		return false;

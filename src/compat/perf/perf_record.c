@@ -52,7 +52,6 @@ static int on_call_graph(void *conf, const char *arg, struct err *err)
 
 #define ROW(member, ...) OPT_ROW(record_conf, member, __VA_ARGS__)
 #define CPU(member, ...) OPT_ROW(record_conf, profile.cpu.member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define FULL "always so"
 #define NO_PARTS "use sonde profile -o store:DIR, or --rotate with another output"

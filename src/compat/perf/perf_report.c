@@ -69,7 +69,6 @@ OPT_CALL(on_limit)
 }
 
 #define ROW(member, ...) OPT_ROW(report_conf, member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define SCREEN "use sonde profile --top -r FILE"
 #define NO_PARENT "use -g caller, or sonde profile --top for the callers of one function"

@@ -26,7 +26,6 @@ static int on_fields(void *conf, const char *arg, struct err *err)
 }
 
 #define ROW(member, ...) OPT_ROW(script_conf, member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NO_SCRIPTS "sonde runs no scripts: pipe the lines of sonde compat perf script, or sonde profile -o json"
 #define NO_RECORDS "recordings have no such records of perf: use sonde profile -r FILE -o json"

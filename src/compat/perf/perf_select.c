@@ -85,8 +85,7 @@ int perf_select_begin(struct perf_select *s, struct err *err)
 
 void perf_select_fini(struct perf_select *s)
 {
-	free(s->cpu_list);
-	s->cpu_list = NULL;
+	free(TAKE_PTR(s->cpu_list));
 	s->n_cpus = 0;
 }
 

@@ -86,7 +86,6 @@ OPT_CALL(on_limit)
 
 #define ROW(member, ...) OPT_ROW(top_conf, member, __VA_ARGS__)
 #define CPU(member, ...) OPT_ROW(top_conf, profile.cpu.member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NO_CALLERS "use sonde profile --top, where Enter shows the callers of a function"
 

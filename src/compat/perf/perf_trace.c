@@ -94,7 +94,6 @@ OPT_CALL(on_duration)
 }
 
 #define ROW(member, ...) OPT_ROW(trace_conf, member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NO_STACKS "sonde takes no stacks of calls: sonde profile --mode off-cpu has stacks of waits"
 #define NO_TRACEPOINTS "perf trace shows system calls: sonde monitor and sonde profile show the rest"

@@ -183,19 +183,15 @@ static int select_processes(struct strace_conf *c)
 static int resolve_paths(struct strace_opts *o)
 {
 	for (size_t i = 0; i < o->paths.len; i++) {
-		char *path = realpath(o->paths.items[i], NULL);
+		_cleanup_free_ char *path = realpath(o->paths.items[i], NULL);
 
-		if (!path || !strcmp(path, o->paths.items[i])) {
-			free(path);
+		if (!path || !strcmp(path, o->paths.items[i]))
 			continue;
-		}
-		if (vec_push(&o->resolved, path) < 0) {
-			free(path);
-			return -ENOMEM;
-		}
 		if (!(o->quiet & STRACE_QUIET_PATH))
 			fprintf(stderr, "strace: Requested path \"%s\" resolved into \"%s\"\n", o->paths.items[i],
 				path);
+		if (vec_push(&o->resolved, TAKE_PTR(path)) < 0)
+			return -ENOMEM;
 	}
 	return 0;
 }

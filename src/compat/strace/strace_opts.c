@@ -14,6 +14,7 @@
 #include "base/macros.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "compat/compat.h"
 
 #define STRINGS_DEFAULT 32
 #define STRINGS_MAX 16384
@@ -123,10 +124,8 @@ OPT_CALL(on_stamp)
 	}
 	for (size_t len; r >= 0 && *arg; arg += len + (arg[len] == ',')) {
 		len = strcspn(arg, ",");
-		if (len >= sizeof(part))
+		if (!str_copy(part, sizeof(part), arg, len))
 			return err_set(err, -EINVAL, "--absolute-timestamps=%s: expected time, unix or a unit", arg);
-		memcpy(part, arg, len);
-		part[len] = '\0';
 		r = take_stamp(o, part, err);
 	}
 	return r;
@@ -483,7 +482,6 @@ OPT_CALL(on_expr)
 
 #define ROW(member, ...) OPT_ROW(strace_opts, member, __VA_ARGS__)
 #define CALL_ROW(...) OPT_CALL_ROW(__VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NOTHING_CHANGED "sonde observes and changes no call: failures need a fault injector"
 

@@ -168,10 +168,8 @@ static int add_matching(struct strace_calls *s, struct item it, struct err *err)
 	char pattern[256];
 	regex_t re;
 
-	if (it.len - 1 >= sizeof(pattern))
+	if (!str_copy(pattern, sizeof(pattern), it.text + 1, it.len - 1))
 		return err_set(err, -EINVAL, "-e trace=/REGEX: the expression is too long");
-	memcpy(pattern, it.text + 1, it.len - 1);
-	pattern[it.len - 1] = '\0';
 	if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
 		return err_set(err, -EINVAL, "-e trace=/%s: not a regular expression", pattern);
 	for (unsigned i = 0; i < sys_n_calls; i++)
@@ -267,10 +265,8 @@ static unsigned signal_number(struct item it)
 	char word[32];
 	uint32_t n;
 
-	if (it.len >= sizeof(word))
+	if (!str_copy(word, sizeof(word), it.text, it.len))
 		return 0;
-	memcpy(word, it.text, it.len);
-	word[it.len] = '\0';
 	if (str_to_u32(word, 10, &n) == 0)
 		return n < SIGNALS_END ? n : 0;
 	for (uint32_t i = 0; i < names->x.n; i++) {

@@ -323,10 +323,8 @@ static void close_later(struct strace_sink *s, FILE *f)
 		strace_stacks_flush(s->stacks, s->sym, true);
 		close_ended(s);
 	}
-	if (vec_grow(&s->ended) < 0)
+	if (vec_push(&s->ended, f) < 0)
 		note_error(s, -ENOMEM);
-	else
-		s->ended.items[s->ended.len++] = f;
 }
 
 static void end_task(struct strace_sink *s, uint32_t tid, struct task *t)

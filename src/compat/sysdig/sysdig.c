@@ -148,7 +148,6 @@ OPT_CALL(on_faults)
 
 #define RUN(member, ...) OPT_ROW(sysdig_conf, syscalls.run.member, __VA_ARGS__)
 #define ROW(member, ...) OPT_ROW(sysdig_conf, member, __VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NO_PLUGINS "sonde has no plugins: sonde probes lists its sources"
 #define NO_KUBERNETES "sonde asks no server about containers: use --container ID"

@@ -139,7 +139,6 @@ OPT_CALL(on_always)
 #define ROW(member, ...) OPT_ROW(tcpdump_conf, member, __VA_ARGS__)
 #define RUN(member, ...) OPT_ROW(tcpdump_conf, capture.run.member, __VA_ARGS__)
 #define CALL_ROW(...) OPT_CALL_ROW(__VA_ARGS__)
-#define REFUSED(...) OPT_REFUSED_ROW(__VA_ARGS__)
 
 #define NO_RADIO "sonde captures at traffic control, which has no radio headers: use tcpdump or iw"
 #define NO_SECRETS "sonde decrypts nothing: use Wireshark on the file of -w"

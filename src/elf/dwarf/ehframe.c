@@ -159,10 +159,9 @@ static int find_cie(struct compiler *k, uint64_t at, uint32_t *ret)
 		return 0;
 	if (next_record(k, &c, &body) && cur_u32(&body) == 0)
 		read_cie(k, body, &cie);
-	if (vec_grow(&k->cies) < 0)
+	if (vec_push(&k->cies, cie) < 0)
 		return -ENOMEM;
-	*ret = *index = (uint32_t)k->cies.len;
-	k->cies.items[k->cies.len++] = cie;
+	*ret = *index = (uint32_t)k->cies.len - 1;
 	return 0;
 }
 

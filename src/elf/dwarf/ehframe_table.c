@@ -51,10 +51,9 @@ static int rule_number(struct cfi_table *t, const struct sonde_unwind_rule *rule
 	if (is_new) {
 		if (t->rules.len == RULES_MAX)
 			return -E2BIG;
-		if (vec_grow(&t->rules) < 0)
+		if (vec_push(&t->rules, *rule) < 0)
 			return -ENOMEM;
-		*number = (uint32_t)t->rules.len;
-		t->rules.items[t->rules.len++] = *rule;
+		*number = (uint32_t)t->rules.len - 1;
 	}
 	*ret = *number;
 	return 0;

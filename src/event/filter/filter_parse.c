@@ -163,10 +163,9 @@ static int unexpected(struct parser *p, const char *expected)
 
 static int new_node(struct parser *p, enum node_kind kind, uint32_t child, const struct check *c, uint32_t *ret)
 {
-	if (vec_grow(&p->f->nodes) < 0)
+	if (vec_push(&p->f->nodes, (struct node){ .kind = kind, .child = child, .check = c }) < 0)
 		return no_memory(p);
-	*ret = (uint32_t)p->f->nodes.len;
-	p->f->nodes.items[p->f->nodes.len++] = (struct node){ .kind = kind, .child = child, .check = c };
+	*ret = (uint32_t)p->f->nodes.len - 1;
 	return 0;
 }
 

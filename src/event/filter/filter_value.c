@@ -92,10 +92,8 @@ static bool read_flags(const struct xlat *x, const char *s, uint64_t *ret)
 	while (*s) {
 		size_t len = strcspn(s, "|");
 
-		if (!len || len >= sizeof(word))
+		if (!len || !str_copy(word, sizeof(word), s, len))
 			return false;
-		memcpy(word, s, len);
-		word[len] = '\0';
 		if (xlat_value(x, word, &one) < 0)
 			return false;
 		bits |= one;

@@ -148,10 +148,8 @@ static void take_member(struct reader *r, struct go_type *t, Dwarf_Die *die)
 		return;
 	strcpy(f.name, name);
 	f.has_size = type_size(die, &f.size);
-	if (vec_grow(&t->fields) < 0)
+	if (vec_push(&t->fields, f) < 0)
 		r->no_memory = true;
-	else
-		t->fields.items[t->fields.len++] = f;
 }
 
 static void take_struct(struct reader *r, Dwarf_Die *die)
@@ -229,10 +227,8 @@ static void take_function(struct reader *r, Dwarf_Die *die, uint64_t entry)
 		take_location(r, &child, entry, arg);
 		f.n_args++;
 	}
-	if (vec_grow(&r->out->functions) < 0)
+	if (vec_push(&r->out->functions, f) < 0)
 		r->no_memory = true;
-	else
-		r->out->functions.items[r->out->functions.len++] = f;
 }
 
 static bool is_entry(const struct reader *r, uint64_t addr)

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "base/vec.h"
 
 struct event;
 struct sym;

@@ -28,8 +28,7 @@ void sinks_profile_fini(struct profile *p)
 {
 	if (p->set && p->left_out)
 		*p->left_out = MAX(*p->left_out, stack_set_dropped(p->set));
-	stack_set_free(p->set);
-	p->set = NULL;
+	stack_set_free(TAKE_PTR(p->set));
 	buf_fini(&p->losses);
 }
 

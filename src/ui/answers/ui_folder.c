@@ -89,10 +89,11 @@ void ui_folder_free(struct ui_folder *f)
 	free(f->path);
 	free(f);
 }
+DEFINE_CLEANUP(struct ui_folder *, ui_folder_free)
 
 struct ui_folder *ui_folder_new(const char *path)
 {
-	struct ui_folder *f = calloc(1, sizeof(*f));
+	_cleanup_(ui_folder_freep) struct ui_folder *f = calloc(1, sizeof(*f));
 	_cleanup_(closedirp) DIR *d = f ? opendir(path) : NULL;
 	const struct dirent *e;
 	int r = 0;
@@ -101,12 +102,10 @@ struct ui_folder *ui_folder_new(const char *path)
 		f->path = strdup(path);
 	while (d && r >= 0 && (e = readdir(d)))
 		r = take(f, dirfd(d), e->d_name);
-	if (!f || r < 0 || !f->path) {
-		ui_folder_free(f);
+	if (!f || r < 0 || !f->path)
 		return NULL;
-	}
 	vec_sort(&f->files, by_name);
-	return f;
+	return TAKE_PTR(f);
 }
 
 void ui_folder_write(const struct ui_folder *f, struct json *j)
