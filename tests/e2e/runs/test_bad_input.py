@@ -166,12 +166,12 @@ def test_closed_stdout_from_the_start():
 
 
 def test_reader_of_stdout_goes_away():
-    child = subprocess.Popen([BINARY, "monitor", "--json", "icmp"],     # all of a busy host fill the pipe
+    child = subprocess.Popen([BINARY, "monitor", "--json", "icmp and host 127.77.0.1"],    # others fill the pipe
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while "ready" not in child.stderr.readline():
         assert child.poll() is None
     child.stdout.close()
-    sh("ping", "-q", "-c", "3", "-i", "0.2", "127.0.0.1")
+    sh("ping", "-q", "-c", "3", "-i", "0.2", "127.77.0.1")
     status = child.wait(10)
     text = child.stderr.read()
     child.stderr.close()
