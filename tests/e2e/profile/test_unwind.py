@@ -58,20 +58,24 @@ def programs(tmp_path):
         process.wait()
 
 
+def walked(ends):
+    """(samples to the bottom, samples that had a table, frames per sample)"""
+    complete, depth = ends.get("bottom", (0, 0))
+    return complete, sum(n for end, (n, _) in ends.items() if end != "no-table"), depth
+
+
 @pytest.mark.parametrize("budget_kb", [65536, 1024])
 def test_complete(programs, budget_kb):
-    found = {}
-    for seconds in (4, 8, 16, 32):  # a busy machine gives a program few samples
+    for seconds in (4, 8, 16, 32):  # a busy machine gives few samples, and other programs take the room of tables
         found = measure(seconds, 499, budget_kb)
-        if all(found.get(name, {}).get("bottom", (0, 0))[0] >= ENOUGH for name in SHAPES):
+        ends = {name: walked(found.get(name, {})) for name in SHAPES}
+        if all(complete >= max(ENOUGH, 0.99 * n) for complete, n, _ in ends.values()):
             break
     for name, (_, _, frames) in SHAPES.items():
-        ends = found.get(name, {})
-        complete, depth = ends.get("bottom", (0, 0))
-        walked = sum(n for end, (n, _) in ends.items() if end != "no-table")
-        assert complete >= ENOUGH, (name, ends)
-        assert complete >= 0.99 * walked, (name, ends)
-        assert depth >= 0.95 * frames, (name, ends)     # a mean: some are taken on the way down
+        complete, n, depth = ends[name]
+        assert complete >= ENOUGH, (name, found.get(name))
+        assert complete >= 0.99 * n, (name, found.get(name))
+        assert depth >= 0.95 * frames, (name, found.get(name))     # a mean: some are taken on the way down
 
 
 def stacks_of(process, out, programs):
