@@ -165,11 +165,14 @@ static __always_inline int rec_output_fact(struct sonde_ledger *l, enum lane lan
 	return -1;
 }
 
-/* Fills the header with the keys of the caller; 0 = unknown. @flags: SONDE_RF_*, including the class. */
-static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
-					  __u16 flags, __u32 tgid, __u32 tid, __u64 start_ns)
+/*
+ * Fills the header with the keys of the caller; 0 = unknown. @ts_ns: when it happened, by bpf_ktime_get_boot_ns().
+ * @flags: SONDE_RF_*, including the class.
+ */
+static __always_inline void rec_init_at(struct sonde_rec *r, __u64 ts_ns, const struct sonde_ledger *l, __u16 type,
+					__u32 len, __u16 flags, __u32 tgid, __u32 tid, __u64 start_ns)
 {
-	r->ts_ns = bpf_ktime_get_boot_ns();
+	r->ts_ns = ts_ns;
 	r->len = len;
 	r->type = type;
 	r->cpu = bpf_get_smp_processor_id();
@@ -179,6 +182,13 @@ static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sond
 	r->seq = l->seq + 1;
 	r->instance = sonde_instance;
 	r->flags = flags;
+}
+
+/* The same for what happens now. */
+static __always_inline void rec_init_keys(struct sonde_rec *r, const struct sonde_ledger *l, __u16 type, __u32 len,
+					  __u16 flags, __u32 tgid, __u32 tid, __u64 start_ns)
+{
+	rec_init_at(r, bpf_ktime_get_boot_ns(), l, type, len, flags, tgid, tid, start_ns);
 }
 
 /* Fills the header with the keys of the current task. */

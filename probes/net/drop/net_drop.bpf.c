@@ -368,6 +368,7 @@ static __always_inline void report(void *ctx, struct sonde_ledger *l, struct net
 	struct net_ends ends;
 
 	fill_packet(r, skb, k);
+	rec_happens(r);
 	find_ends(s, address_number(s, skb), rx_sk, &ends);
 	if (is_delivered_echo(((__u64 *)ctx)[1], &ends)) {
 		l->seen--; /* not a drop: not in the ledger */

@@ -697,13 +697,24 @@ static __always_inline void rec_set_peer(struct net_peer *p, const struct net_en
 	__builtin_memcpy(p->comm, o->comm, sizeof(p->comm));
 }
 
+/*
+ * The time of the record, before the look-ups of its ends: however long something else has the CPU in between, the
+ * answer may be newer than the packet, never older.
+ */
+static __always_inline void rec_happens(struct net_rec *r)
+{
+	r->hdr.ts_ns = bpf_ktime_get_boot_ns();
+}
+
+/* After rec_happens(). */
 static __always_inline void rec_begin(struct net_rec *r, const struct sonde_ledger *l, __u16 type, __u16 flags,
 				      const struct net_ends *ends)
 {
 	const struct net_end *e = &ends->owner;
 	const struct sonde_owner *o = e->proc;
 
-	rec_init_keys(&r->hdr, l, type, sizeof(*r), flags | SONDE_RF_IDENT, o ? o->tgid : 0, 0, o ? o->start_ns : 0);
+	rec_init_at(&r->hdr, r->hdr.ts_ns, l, type, sizeof(*r), flags | SONDE_RF_IDENT, o ? o->tgid : 0, 0,
+		    o ? o->start_ns : 0);
 	ident_keys(&r->id, o ? o->image : 0, o ? o->cgroup_id : 0, 0);
 	r->id.sock = e->cookie;
 	r->id.owner_how = e->how;

@@ -217,6 +217,7 @@ static __always_inline void observe(struct __sk_buff *skb, struct sonde_ledger *
 		return;
 	}
 	is_ip = fill_tuples(s, link, net_want_netns);
+	rec_happens(r);
 	find_ends(skb, s, dir, is_ip, &ends);
 	if (!owner_pass(l, ends.owner.proc))
 		return;

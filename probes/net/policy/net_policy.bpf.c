@@ -639,6 +639,7 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
+	rec_happens(r);
 	find_ends(skb, s, dir, fill_tuples(s, link, net_want_netns), &ends);
 	if (!owner_pass(l, ends.owner.proc) || !rate_pass(l, NET_KIND_TRACE))
 		return;
