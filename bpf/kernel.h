@@ -474,8 +474,6 @@ struct bpf_prog {
 
 /* ---- iterator contexts ---- */
 
-struct seq_file;
-
 struct bpf_iter_meta {
 	struct seq_file *seq;
 	__u64 session_id, seq_num;
