@@ -45,7 +45,7 @@ def check_returns(name, kind, funcs, seen):
 
 
 def check_sections(path, funcs):
-    """Names of sections are in strings, which code() blanks. A row PROGRAM() has its function as the last argument."""
+    """Names of sections are in strings, which code() blanks. The last argument of PROGRAM() is the function."""
     for line, m in match_lines(path, PROGRAM, text(path)):
         kind, name = m.group(1).split("/")[0], m.group(2) or m.group(3)
         if kind in PASS and name in funcs:
