@@ -78,6 +78,14 @@ enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_
 #define UNIT_MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) \
 	MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) UNIT_SHARED
 
+/* A program that is one call: rows of programs that share a function. @context: its parameter, with the type. */
+#define PROGRAM(section, name, context, call) \
+	SEC(section) \
+	int name(context) \
+	{ \
+		return call; \
+	}
+
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_PACKET = 17 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 enum {
@@ -473,8 +481,6 @@ struct bpf_prog {
 };
 
 /* ---- iterator contexts ---- */
-
-struct seq_file;
 
 struct bpf_iter_meta {
 	struct seq_file *seq;

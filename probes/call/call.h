@@ -11,8 +11,6 @@
 #include "base/opt.h"
 #include "probes/call/call_wire.h"
 
-struct err;
-
 /* Filled by the probe's options, and by commands. */
 struct call_conf {
 	uint64_t head_bytes;	/* kept of a turn */

@@ -12,8 +12,6 @@
 #include "event/event.h"
 #include "sonde/wire.h"
 
-struct arena;
-
 struct call_order_body {
 	uint8_t order;		/* CALL_ORDER_* */
 	bool tls;		/* the plain text of a TLS connection, not the socket's bytes */

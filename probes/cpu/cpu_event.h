@@ -10,8 +10,6 @@
 
 #include "probes/cpu/cpu_wire.h"
 
-struct event_desc;
-
 /* How a thread that left a CPU waits; as ps(1) tells them apart. */
 enum cpu_state {
 	CPU_STATE_RUNNABLE, CPU_STATE_SLEEPING, CPU_STATE_DISK, CPU_STATE_STOPPED, CPU_STATE_TRACED, CPU_STATE_PARKED,

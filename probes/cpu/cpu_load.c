@@ -41,8 +41,6 @@
 #define SHARE_OF_SCARCE 3	/* share of scarce memory for the only worker; larger files get no table */
 _Static_assert(BATCH_MAX <= WORKER_FDS_MAX, "a worker keeps the descriptors of its files");
 
-struct batch;
-
 struct job {
 	struct cpu_file_key key;
 	uint64_t asked_ns;

@@ -15,7 +15,6 @@
 #define CPU_TABLE_BYTES (32u << 20)	/* maximum size of a table */
 
 struct cpu_loader;
-struct err;
 struct loop;
 struct probe_env;
 

@@ -16,7 +16,6 @@ struct bpf_object;
 struct cpu_need_rec;
 struct cpu_tables;
 struct err;
-struct loop;
 struct probe_env;
 
 struct cpu_tables_stats {

@@ -6,7 +6,6 @@
 #define CPU_WAIT_H
 
 struct event;
-struct xlat;
 
 enum cpu_wait_kind {
 	CPU_WAIT_UNKNOWN, CPU_WAIT_CPU /* it was ready to run */, CPU_WAIT_SOCKET_READ, CPU_WAIT_SOCKET_WRITE,

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct gobin_answer;
-struct gohttp2_conns;
 
 struct gohttp2_conns *gohttp2_conns_new(const struct gobin_answer *a);	/* NULL without memory */
 void gohttp2_conns_free(struct gohttp2_conns *c);	/* NULL is fine */

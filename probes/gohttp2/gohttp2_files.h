@@ -10,9 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct bpf_object;
-struct bpf_program;
-struct coop;
 struct err;
 struct gohttp2_files;
 struct gohttp2_start_rec;

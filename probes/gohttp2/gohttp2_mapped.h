@@ -5,7 +5,6 @@
 #ifndef GOHTTP2_MAPPED_H
 #define GOHTTP2_MAPPED_H
 
-struct gohttp2_mapped;
 struct sonde_mmap_rec;
 
 struct gohttp2_mapped *gohttp2_mapped_new(void);    /* NULL without memory */

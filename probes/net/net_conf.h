@@ -11,7 +11,6 @@
 #include "base/opt.h"
 
 struct event;
-struct pktfilter;
 struct registry;
 
 /* tc attach mechanism: tcx links, or clsact filters, the only one before Linux 6.6. */

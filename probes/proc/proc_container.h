@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-struct proc_containers;
 struct probe_env;
 
 /* NULL without memory or without the host's root. */

@@ -11,7 +11,6 @@
 #include "base/opt.h"
 
 struct registry;
-struct sys_pushdown;
 
 /* Totals of a run that only the probe has. */
 struct sys_stats {

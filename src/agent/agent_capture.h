@@ -8,9 +8,7 @@
 
 #include <stddef.h>
 
-struct agent_insts;
 struct buf;
-struct capture;
 struct err;
 
 struct agent_captures {

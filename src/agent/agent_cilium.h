@@ -10,9 +10,6 @@
 #include "event/event.h"
 #include "loop/coop.h"
 
-struct agent_content;
-struct agent_insts;
-struct cilium_listener;
 struct err;
 
 struct agent_cilium {

@@ -9,7 +9,6 @@
 
 struct buf;
 struct hold;
-struct loop;
 
 #define HOLD_NS (50 * NS_PER_MS) /* longer holds are logged */
 

@@ -16,10 +16,6 @@
 #include "probe/env.h"
 #include "sonde/wire.h"
 
-struct agent_rights;
-struct cilium_listener;
-struct pipeline;
-
 struct inst {
 	uint16_t number;
 	bool quiet;		      /* detached: no more records */

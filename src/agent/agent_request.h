@@ -12,8 +12,6 @@
 #include "base/opt.h"
 #include "base/vec.h"
 
-struct agent_conn;
-struct probe_ops;
 struct proto_frame;
 
 /* One probe of the request. Strings point into agent_request.text. */

@@ -4,7 +4,6 @@
 #define AGENT_AGENT_SEND_H
 
 struct agent_conn;
-struct broadcast_ops;
 struct buf;
 struct sonde_rec;
 

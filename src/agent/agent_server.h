@@ -13,11 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct agent;
 struct buf;
 struct err;
-struct loop;
-struct loop_source;
 
 #define AGENT_SERVER_SOCKETS 2u	/* that one may listen at */
 

@@ -29,10 +29,6 @@
 #include "loop/coop.h"
 #include "sonde/wire.h"
 
-struct broadcast_sub;
-struct session;
-struct worker;
-
 /* ---- connections ---- */
 
 struct agent_sub {

@@ -11,14 +11,9 @@
 
 #include "sonde/wire.h"
 
-struct agent_content;
-struct agent_insts;
 struct agent_request;
-struct broadcast;
-struct broadcast_log;
 struct err;
 struct event;
-struct shared_subscription;
 
 struct shared_subscriptions {
 	struct shared_subscription *first;

@@ -10,8 +10,6 @@
 
 #define VMSPLICE_SENDER_PIECES 12 /* of 64 KiB: capacity of the pipe */
 
-struct vmsplice_sender;
-
 struct vmsplice_sender *vmsplice_sender_new(void); /* NULL = no pipe; vmsplice_sender_send() accepts it */
 void vmsplice_sender_free(struct vmsplice_sender *s); /* NULL is fine */
 

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct arena_chunk;
-
 struct arena {
 	struct arena_chunk *head;	/* owned */
 	size_t limit_bytes;		/* 0 = none; allocations beyond it fail */

@@ -8,7 +8,6 @@
 
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
-struct btf;
 struct err;
 
 struct kernel_btf {

@@ -37,8 +37,6 @@ struct call_chunk {
 	bool turn;		/* bytes of the other direction came before it, even if they are unknown */
 };
 
-struct call_conn;
-
 /*
  * @midstream: bytes passed before the first chunk. @user: the caller's, returned by call_conn_user(). NULL without
  * memory.

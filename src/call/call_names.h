@@ -11,8 +11,6 @@
 #define CALL_NAMES_MAX 256
 #define CALL_NAMES_BYTES (24u << 10)	/* of their texts */
 
-struct call_name;
-
 /* A zeroed struct is empty. */
 struct call_names {
 	struct call_name *items;	/* owned */

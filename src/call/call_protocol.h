@@ -27,8 +27,6 @@ enum call_look {
 	CALL_LOOK__MAX,
 };
 
-struct call_queue;
-
 /*
  * Bytes of one direction for a parser. It takes complete units (lines, frames) from @c; the driver keeps the rest and
  * shows it again with more bytes behind it.

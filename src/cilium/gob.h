@@ -17,7 +17,6 @@ struct arena;
 struct buf;
 struct cilium_payload;
 struct err;
-struct gob;
 
 #define GOB_MESSAGE_MAX (1u << 20)	/* a payload has at most 64 KiB plus a few bytes */
 

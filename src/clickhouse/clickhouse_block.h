@@ -15,9 +15,6 @@
 
 #include "clickhouse/clickhouse_target.h"
 
-struct buf;
-struct clickhouse_table;
-
 #define CLICKHOUSE_BLOCK_MAGIC "SONDECH1"
 #define CLICKHOUSE_BLOCK_ROWS 100000u
 #define CLICKHOUSE_BLOCK_BYTES (16u << 20) /* a row may exceed it by its own size */

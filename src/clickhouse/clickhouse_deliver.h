@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct clickhouse_target;
 struct http_client_answer;
 struct http_client_child;
 struct http_exchange;

@@ -11,8 +11,6 @@
 #include "base/vec.h"
 #include "clickhouse/clickhouse_target.h"
 
-struct buf;
-
 /* In rows: made = delivered + lost_* + spooled + those that are queued. */
 struct clickhouse_ledger_count {
 	uint64_t made, delivered;

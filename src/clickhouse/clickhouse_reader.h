@@ -11,8 +11,6 @@
 
 #include "clickhouse/clickhouse_target.h"
 
-struct err;
-
 struct clickhouse_reader_opts {
 	const struct clickhouse_target *target;
 	/* Wall clock, 0 = no bound: of the records that update no state only those between. */

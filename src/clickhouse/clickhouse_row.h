@@ -25,7 +25,6 @@ struct clickhouse_row {
  * row to row. Rows have the columns for which one of them had a value; the server fills in the others, which costs
  * half of a row. NULL without memory.
  */
-struct clickhouse_row_plan;
 struct clickhouse_row_plan *clickhouse_row_plan_new(const struct clickhouse_table *t);
 void clickhouse_row_plan_free(struct clickhouse_row_plan *p); /* NULL is fine */
 

@@ -16,9 +16,6 @@
 #include "base/vec.h"
 #include "clickhouse/clickhouse_target.h"
 
-struct buf;
-struct event_desc;
-struct field;
 struct registry;
 
 /* Types as both profiles encode them; clickhouse_schema_ddl() has their names. */

@@ -15,7 +15,6 @@ struct buf;
 struct child;
 struct err;
 struct event;
-struct opt_strv;
 struct opt_u32v;
 
 /* How the command starts, and what it leaves; zeroed = as the caller. */

@@ -20,8 +20,6 @@ enum cmd_exit { CMD_OK = 0, CMD_FAIL = 1, CMD_USAGE = 2, CMD_DENIED = 3, CMD__MA
 
 #define CMD_MAX_SETS 8
 
-struct cmd;
-
 /* The command line without its options. */
 struct cmd_words {
 	struct opt_strv words;		/* filter words, file names... */

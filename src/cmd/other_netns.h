@@ -5,8 +5,6 @@
 #ifndef CMD_OTHER_NETNS_H
 #define CMD_OTHER_NETNS_H
 
-struct other_netns;
-
 /* Saves the counters of all namespaces that have processes. NULL without memory or /proc. */
 struct other_netns *other_netns_new(void);
 void other_netns_free(struct other_netns *o);	/* NULL is fine */

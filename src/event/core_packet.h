@@ -9,7 +9,6 @@
 
 struct emitter;
 struct event;
-struct event_desc;
 struct sonde_rec;
 
 /* packet (EVENT_DATA): a packet of a capture file in SEC_PACKET, its comments in SEC_TEXT. */

@@ -14,13 +14,7 @@
 #include "sonde/ident_wire.h"
 #include "sonde/wire.h"
 
-struct arena;
-struct core_host;
 struct event;
-struct event_desc;
-struct names;
-struct redact_rule;
-struct registry;
 
 /* Parts of events that are left out unless the user asks for them: they may be secrets, or wrong. Bits. */
 #define DECODE_REVEAL_QUERIES 1u	/* values of query strings */

@@ -15,10 +15,7 @@
 
 #include "event/value.h"
 
-struct arena;
-struct names;
 struct packet_flow;
-struct scap_view;
 
 /* Typed attachments. Append only: frames carry the numbers. */
 enum sec_kind {
@@ -335,8 +332,6 @@ const struct field *event_field_find(const struct field *fields, size_t n, const
 /* The same where the argument does not matter. */
 const struct field *event_field_named(const struct field *fields, size_t n, const char *name);
 
-struct event_desc;
-
 /* The same in d->also, without rows marked FIELD_OWN. */
 const struct field *event_field_also(const struct event_desc *d, const char *name, const char **ret_arg,
 				     size_t *ret_arg_len);
@@ -350,7 +345,6 @@ const struct field *event_field_also(const struct event_desc *d, const char *nam
 enum time_mode { TIME_LOCAL, TIME_RFC3339, TIME_EPOCH, TIME_DELTA, TIME_REL, TIME_MONO, TIME_NONE, TIME__MAX };
 
 /* Options of text output, borrowed for one call of a line function. */
-struct format;
 
 struct line_opts {
 	unsigned verbose;	/* -v, -vv */
@@ -453,8 +447,6 @@ int event_line(const struct event *ev, const struct line_opts *o, struct buf *ou
 const char *event_field_key(const struct field *f);
 
 /* ---- registry: event types of one pipeline ---- */
-
-struct registry;
 
 struct registry *registry_new(void);	/* with the core types */
 void registry_free(struct registry *r);

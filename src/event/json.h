@@ -14,8 +14,6 @@
 #include "base/buf.h"
 
 struct event;
-struct event_desc;
-struct field;
 struct value;
 
 /* Initialise `out` and zero the rest. */

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 struct ipaddr;
-struct names;
 
 /* The host itself: sonde.host (EVENT_STATE). */
 struct core_host {

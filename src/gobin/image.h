@@ -16,8 +16,6 @@
 
 #include "base/map.h"
 
-struct elf;
-
 struct reloc {
 	uint64_t place, value;
 };

@@ -9,12 +9,10 @@
 
 #include <stddef.h>
 
-struct core_host;
 struct err;
 struct event;
 struct hubble_observer;
 struct loop;
-struct registry;
 
 struct hubble_observer_opts {
 	const struct registry *reg;		/* borrowed, as the others */

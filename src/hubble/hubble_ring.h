@@ -12,7 +12,6 @@
 
 struct buf;
 struct event;
-struct hubble_ring;
 
 #define HUBBLE_RING_ENTRIES 4095u
 

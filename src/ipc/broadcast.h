@@ -16,10 +16,6 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-struct broadcast;
-struct broadcast_log;
-struct broadcast_sub;
-
 enum broadcast_weight {
 	BROADCAST_DATA,	  /* may fill seven eighths of the queue */
 	BROADCAST_STATE,  /* needed to understand later frames: may fill the queue */

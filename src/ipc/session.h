@@ -16,7 +16,6 @@
 #include "ipc/proto.h"
 
 struct err;
-struct session;
 
 /* Return value of subscribe(), stop() and call(): session_answer() will follow; later frames of the client wait. */
 #define SESSION_LATER 1

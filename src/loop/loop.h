@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hold;
-struct loop;
 struct loop_source;
 
 /* @events: EPOLLIN, EPOLLOUT, EPOLLHUP...; a negative return stops the loop with that value. */

@@ -17,7 +17,6 @@
 
 struct event;
 struct metrics;
-struct metrics_expo;
 struct registry;
 
 struct metrics_opts {

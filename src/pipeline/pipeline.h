@@ -17,12 +17,9 @@
 #include "probe/env.h"
 #include "sinks/sink.h"
 
-struct bus;
 struct cilium_listener;
 struct client;
-struct decode_set;
 struct loop;
-struct opener;
 struct opt_strv;
 struct pipeline;
 struct source;

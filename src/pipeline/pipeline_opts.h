@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct event;
-struct probe_ops;
 struct sonde_rec;
 
 /* A live probe and its configuration (the struct its options fill); both outlive the pipeline. */

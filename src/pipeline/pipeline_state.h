@@ -15,18 +15,8 @@
 #include "pipeline/pipeline_opts.h"
 #include "pipeline/pipeline_hold.h"
 
-struct budget;
-struct cilium_listener;
-struct client;
-struct opener;
 struct output;
 struct pipeline;
-struct scap_state;
-struct source;
-struct source_ops;
-struct stack_functions;
-struct state;
-struct sym;
 
 enum input_state { INPUT_WAIT, INPUT_MORE, INPUT_END, INPUT__MAX };
 

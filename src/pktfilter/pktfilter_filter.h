@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct bpf_insn;
 struct err;
-struct sock_filter;
 
 enum filter_start {
 	START_ETHERNET,

@@ -20,9 +20,7 @@
 #include "sonde/wire.h"
 
 struct bpf_program;
-struct btf;
 struct coop;
-struct ring_reader;
 
 struct probe_env_opts {
 	size_t ring_bytes;		/* per CPU, bulk; a power of two; 0 = 4 MiB, less with many CPUs */

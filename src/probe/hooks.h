@@ -15,7 +15,6 @@
 #include "probe/probe.h"
 
 struct bpf_object;
-struct bpf_program;
 struct hooks;
 
 enum hook_attach {

@@ -13,8 +13,6 @@
 #include "base/map.h"
 
 struct coop;
-struct kname;
-struct ksyms;
 
 struct kernel_names {
 	struct kname *kname;		/* NULL: not opened yet, or unsupported (no_kname) */

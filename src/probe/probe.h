@@ -16,13 +16,9 @@
 #include "sonde/wire.h"
 
 struct buf;
-struct decoder_ops;
 struct err;
 struct event;
-struct loop;
-struct opt;
 struct opt_strv;
-struct probe_env;
 struct registry;
 struct ring_rec;
 

@@ -9,8 +9,6 @@
 #include <bpf/bpf.h>
 #include <stdint.h>
 
-struct map_types;
-
 /* NULL without memory or kernel support: maps then have no types. */
 struct map_types *typed_map_new(void);
 void typed_map_free(struct map_types *t); /* NULL is fine; maps keep their types */

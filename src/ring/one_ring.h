@@ -25,8 +25,6 @@ enum ring_state {
 	RING_STATE__MAX,
 };
 
-struct ring_stash;
-
 struct ring {
 	struct ring_rec rec;		/* next record if RING_HAVE, else the last delivered record */
 	enum ring_state state;

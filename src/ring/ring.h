@@ -23,7 +23,6 @@
 #include <stdint.h>
 
 struct err;
-struct ring_reader;
 
 enum ring_kind {
 	RING_BPF,		/* BPF_MAP_TYPE_RINGBUF; layout: kernel/bpf/ringbuf.c */

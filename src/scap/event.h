@@ -9,9 +9,6 @@
 #ifndef SCAP_EVENT_H
 #define SCAP_EVENT_H
 
-struct decoder_ops;
-struct event_desc;
-
 /* sysdig's line formats for event/format.h: with -p NAME, and the default. */
 #define SCAP_FORM_SYSDIG \
 	"*%evt.num %evt.outputtime %evt.cpu %proc.name (%thread.tid) %evt.dir %evt.type %evt.info"

@@ -13,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct err;
 struct outfile;
 

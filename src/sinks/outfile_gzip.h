@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 struct buf;
-struct outfile_gzip;
 
 struct outfile_gzip *outfile_gzip_new(void);	/* NULL = no memory */
 void outfile_gzip_free(struct outfile_gzip *z);	/* NULL is fine */

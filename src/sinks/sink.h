@@ -12,13 +12,8 @@
 
 #include "event/event.h"
 
-struct core_host;
 struct err;
-struct outfile;
 struct sonde_rec;
-struct stack_view;
-struct store_writer_opts;
-struct sym;
 
 #define SINK_BINARY 1u		/* never to a terminal */
 #define SINK_AT_CLOSE 2u	/* writes at the end only */

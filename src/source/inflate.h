@@ -11,7 +11,6 @@
 
 struct buf;
 struct err;
-struct inflate;
 
 /* Does @head (4 bytes, fewer at the end of the input) start a compressed stream? */
 bool inflate_wants(const void *head, size_t len);

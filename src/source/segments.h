@@ -10,8 +10,6 @@
 #include "store/store_dir.h"
 #include "store/store_reader.h"
 
-struct opener;
-
 struct segments {
 	struct store_list list;
 	struct store_query query;

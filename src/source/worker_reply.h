@@ -12,7 +12,6 @@
 
 struct buf;
 struct cursor;
-struct sonde_rec;
 
 enum answer_kind {
 	ANSWER_FORMAT,	/* u32: index in all_sources; first, exactly once */

@@ -6,7 +6,6 @@
 #ifndef STACK_FUNCTIONS_H
 #define STACK_FUNCTIONS_H
 
-struct event_functions;
 struct stack_functions;
 struct sym;
 

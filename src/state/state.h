@@ -16,8 +16,6 @@
 
 #include "state/state_limits.h"
 
-struct state;
-
 enum state_table { STATE_PROCESS, STATE_THREAD, STATE_SOCKET, STATE_FILE, STATE_TABLE__MAX };
 
 struct state_stats {

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct state_image;
-
 /* A process or thread between two changes. Borrowed until the next fact. */
 struct state_task_at {
 	uint64_t serial;		/* no other answer has it */

@@ -11,7 +11,6 @@
 
 #define STORE_OWNER_NS 200000000ull
 
-struct buf;
 struct sonde_rec;
 struct sonde_store_head;
 struct store_segment;

@@ -18,8 +18,6 @@
 
 #define TRACE_BUDGET_BYTES (64u << 20)
 
-struct trace;
-
 struct trace_opts {
 	size_t budget_bytes;	/* of facts; 0 = TRACE_BUDGET_BYTES */
 	/* Is the call, an rpc.call event, one to put together? */

@@ -10,7 +10,6 @@
 
 struct buf;
 struct trace_call;
-struct trace_explain;
 
 struct trace_explain *trace_explain_new(bool failed_only); /* slow: the failed ones alone. NULL without memory */
 void trace_explain_free(struct trace_explain *e);

@@ -112,14 +112,12 @@ struct trace_fact {
 };
 
 /* Strings of facts, each once; 0 is the empty one, and any string beyond 65,536 of them. */
-struct trace_names;
 
 struct trace_names *trace_fact_names_new(void); /* NULL without memory */
 void trace_fact_names_free(struct trace_names *n);
 const char *trace_fact_text(const struct trace_names *n, uint32_t name); /* never NULL */
 
 /* Which fields of which event types facts are read from; filled as types appear. */
-struct trace_fact_reader;
 
 struct trace_fact_reader *trace_fact_reader_new(struct trace_names *names); /* borrows @names; NULL without memory */
 void trace_fact_reader_free(struct trace_fact_reader *r);

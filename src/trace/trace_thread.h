@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-struct trace_fact;
 struct trace_build;
 
 /* A part of the call's time that a process has, for row @row. */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct trace_fact;
-struct trace_window;
 
 struct trace_window *trace_window_new(size_t budget_bytes); /* NULL without memory */
 void trace_window_free(struct trace_window *w);

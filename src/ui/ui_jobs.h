@@ -10,7 +10,6 @@
 #include "ui/ui_source.h"
 
 struct loop;
-struct ui_job;
 struct ui_jobs;
 
 /* @prepare: called in this process before a job starts, for what its own process cannot do; may be NULL. */

@@ -15,12 +15,6 @@
 #include "view/view.h"
 
 struct event;
-struct names;
-struct registry;
-struct sym;
-struct ui_folder;
-struct view_history;
-struct view_kept;
 
 /* Records lost at a time of the stream, by one cause. */
 struct ui_loss {

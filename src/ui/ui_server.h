@@ -9,9 +9,7 @@
 #include "ui/ui_query.h"
 
 struct loop;
-struct ui_memory;
 struct ui_server;
-struct ui_token;
 
 struct ui_server_opts {
 	const char *address;	/* http_listen_check(); borrowed */

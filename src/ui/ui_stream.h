@@ -8,8 +8,6 @@
 
 #include <stddef.h>
 
-struct ui_jobs;
-struct ui_memory;
 struct ui_query;
 struct ui_stream;
 

@@ -13,7 +13,6 @@
 struct event;
 struct view;
 struct view_fold;
-struct view_hist;
 struct view_rows;
 
 #define VIEW_FOLD_GROUPS 4096u	/* at a time; the rest adds up in "(other)" */

@@ -15,6 +15,8 @@ H = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
 DUAL = "/* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */\n"
 LONG = "int f(void)\n{\n" + "\tg();\n" * 90 + "\treturn 0;\n}\n"
 TC = 'SEC("tc")\nint p(struct __sk_buff *skb)\n{{\n\treturn {};\n}}\n'
+ROW = 'PROGRAM("tc", p, struct __sk_buff *skb, {})\n'
+ROW_OF = "static __always_inline int f(int a)\n{\n\treturn 2;\n}\n\n"
 HUGE = "int f(void)\n{\n" + "\tg();\n" * 170 + "\treturn 0;\n}\n"
 with open(os.path.join(ROOT, "tools/vendor-web.py"), encoding="utf-8") as tool:
     VENDOR = tool.read()
@@ -75,8 +77,9 @@ BAD = [
     ("wording", {"src/base/a.c": C + 'int f(struct err *e) { return err_set(e, -1, "%s is no file", "x"); }\n'},
      "1 phrases to reword in messages, 0 allowed"),
     ("observes", {"probes/x/a.bpf.c": DUAL + TC.format("skb->len ? 2 : TC_NEXT")}, "only TC_NEXT is allowed"),
-    ("observes", {"probes/x/a.bpf.c": DUAL + "static __always_inline int f(int a)\n{\n\treturn 2;\n}\n\n" +
-                  TC.format("f(1)")}, "f() returns 2 from a tc program"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + ROW_OF + TC.format("f(1)")}, "f() returns 2 from a tc program"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + ROW_OF + ROW.format("f(1)")}, "f() returns 2 from a tc program"),
+    ("observes", {"probes/x/a.bpf.c": DUAL + ROW_OF + ROW.format("f(1) | f(0)")}, "expected `int NAME(...)`"),
     ("observes", {"probes/x/a.bpf.h": DUAL + "#define TC_NEXT 2\n"}, "TC_NEXT is 2"),
     ("observes", {"probes/x/a.bpf.c": DUAL + 'SEC("fmod_ret/x")\nint p(void *ctx)\n{\n\treturn 0;\n}\n'},
      "kind fmod_ret"),

@@ -660,38 +660,9 @@ static __always_inline int go_hit(struct bpf_user_regs *regs)
 	return go_op(&op, regs) ? tls_operate(&op, 0) : 0;
 }
 
-SEC("uprobe.multi")
-int call_tls_enter_multi(struct bpf_user_regs *regs)
-{
-	return tls_entered(regs);
-}
-
-SEC("uprobe")
-int call_tls_enter_single(struct bpf_user_regs *regs)
-{
-	return tls_entered(regs);
-}
-
-SEC("uretprobe.multi")
-int call_tls_return_multi(struct bpf_user_regs *regs)
-{
-	return tls_returned(regs);
-}
-
-SEC("uretprobe")
-int call_tls_return_single(struct bpf_user_regs *regs)
-{
-	return tls_returned(regs);
-}
-
-SEC("uprobe.multi")
-int call_gotls_multi(struct bpf_user_regs *regs)
-{
-	return go_hit(regs);
-}
-
-SEC("uprobe")
-int call_gotls_single(struct bpf_user_regs *regs)
-{
-	return go_hit(regs);
-}
+PROGRAM("uprobe.multi", call_tls_enter_multi, struct bpf_user_regs *regs, tls_entered(regs))
+PROGRAM("uprobe", call_tls_enter_single, struct bpf_user_regs *regs, tls_entered(regs))
+PROGRAM("uretprobe.multi", call_tls_return_multi, struct bpf_user_regs *regs, tls_returned(regs))
+PROGRAM("uretprobe", call_tls_return_single, struct bpf_user_regs *regs, tls_returned(regs))
+PROGRAM("uprobe.multi", call_gotls_multi, struct bpf_user_regs *regs, go_hit(regs))
+PROGRAM("uprobe", call_gotls_single, struct bpf_user_regs *regs, go_hit(regs))

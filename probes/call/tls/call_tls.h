@@ -6,10 +6,7 @@
 #ifndef CALL_TLS_H
 #define CALL_TLS_H
 
-struct bpf_object;
-struct bpf_program;
 struct call_tls;
-struct coop;
 struct err;
 struct sonde_rec;
 

@@ -971,16 +971,7 @@ static __always_inline int hit(struct bpf_user_regs *regs, bool multi)
 	return 0;
 }
 
-SEC("uprobe.multi")
-int gohttp2_multi(struct bpf_user_regs *regs)
-{
-	return hit(regs, true);
-}
-
-SEC("uprobe")
-int gohttp2_single(struct bpf_user_regs *regs)
-{
-	return hit(regs, false);
-}
+PROGRAM("uprobe.multi", gohttp2_multi, struct bpf_user_regs *regs, hit(regs, true))
+PROGRAM("uprobe", gohttp2_single, struct bpf_user_regs *regs, hit(regs, false))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

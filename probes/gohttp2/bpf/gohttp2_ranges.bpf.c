@@ -317,14 +317,5 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 	return 0;
 }
 
-SEC("uprobe.multi")
-int gohttp2_range_multi(struct bpf_user_regs *regs)
-{
-	return hit(regs);
-}
-
-SEC("uprobe")
-int gohttp2_range_single(struct bpf_user_regs *regs)
-{
-	return hit(regs);
-}
+PROGRAM("uprobe.multi", gohttp2_range_multi, struct bpf_user_regs *regs, hit(regs))
+PROGRAM("uprobe", gohttp2_range_single, struct bpf_user_regs *regs, hit(regs))

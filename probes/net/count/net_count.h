@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 struct net_count_conf;
-struct net_part;
 
 /* True if another datapath counts: no programs are loaded. */
 bool net_count_foreign(const struct net_count_conf *conf);

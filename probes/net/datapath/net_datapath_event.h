@@ -12,7 +12,6 @@
 
 struct cilium_notify;
 struct event;
-struct event_desc;
 
 /* Body of the types below; net.drop and net.trace have struct net_event. */
 struct net_datapath_event_event {

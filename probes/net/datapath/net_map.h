@@ -7,7 +7,6 @@
 #define NET_NET_MAP_H
 
 struct net_map;
-struct net_part;
 struct ring_rec;
 
 /* open(): -EBUSY with a message that names the reader. Interfaces have the names of the caller's namespace. */

@@ -10,7 +10,6 @@
 
 #include "base/map.h"
 
-struct probe_env;
 struct sonde_rec;
 
 struct net_dns {

@@ -5,7 +5,6 @@
 #ifndef NET_DROP_H
 #define NET_DROP_H
 
-struct net_part;
 struct probe_env;
 
 /* Loads the program that fits the running kernel's tracepoint; it takes stacks if the configuration is verbose. */

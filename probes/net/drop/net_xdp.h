@@ -5,7 +5,6 @@
 #ifndef NET_XDP_H
 #define NET_XDP_H
 
-struct net_part;
 struct probe_env;
 
 extern const struct net_part net_xdp_part;

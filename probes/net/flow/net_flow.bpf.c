@@ -843,29 +843,10 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	return TC_NEXT;
 }
 
-SEC("tc")
-int sonde_flow_i_l2(struct __sk_buff *skb)
-{
-	return flow_packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_flow_o_l2(struct __sk_buff *skb)
-{
-	return flow_packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_flow_i_l3(struct __sk_buff *skb)
-{
-	return flow_packet(skb, NET_DIR_IN, SONDE_LINK_RAW);
-}
-
-SEC("tc")
-int sonde_flow_o_l3(struct __sk_buff *skb)
-{
-	return flow_packet(skb, NET_DIR_OUT, SONDE_LINK_RAW);
-}
+PROGRAM("tc", sonde_flow_i_l2, struct __sk_buff *skb, flow_packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_flow_o_l2, struct __sk_buff *skb, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_flow_i_l3, struct __sk_buff *skb, flow_packet(skb, NET_DIR_IN, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_flow_o_l3, struct __sk_buff *skb, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_RAW))
 
 /* ---- asked later ---- */
 

@@ -180,100 +180,37 @@ static __always_inline int sock6(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	return 1;
 }
 
-SEC("cgroup/connect4")
-int connect4_first(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true);
-}
-
-SEC("cgroup/connect4")
-int connect4_last(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false);
-}
-
-SEC("cgroup/connect6")
-int connect6_first(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true);
-}
-
-SEC("cgroup/connect6")
-int connect6_last(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false);
-}
-
-SEC("cgroup/sendmsg4")
-int sendmsg4_first(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true);
-}
-
-SEC("cgroup/sendmsg4")
-int sendmsg4_last(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false);
-}
-
-SEC("cgroup/sendmsg6")
-int sendmsg6_first(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true);
-}
-
-SEC("cgroup/sendmsg6")
-int sendmsg6_last(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false);
-}
-
-SEC("cgroup/recvmsg4")
-int recvmsg4_first(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true);
-}
-
-SEC("cgroup/recvmsg4")
-int recvmsg4_last(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false);
-}
-
-SEC("cgroup/recvmsg6")
-int recvmsg6_first(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true);
-}
-
-SEC("cgroup/recvmsg6")
-int recvmsg6_last(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false);
-}
-
-SEC("cgroup/getpeername4")
-int getpeername4_first(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true);
-}
-
-SEC("cgroup/getpeername4")
-int getpeername4_last(struct bpf_sock_addr *ctx)
-{
-	return sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false);
-}
-
-SEC("cgroup/getpeername6")
-int getpeername6_first(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true);
-}
-
-SEC("cgroup/getpeername6")
-int getpeername6_last(struct bpf_sock_addr *ctx)
-{
-	return sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false);
-}
+PROGRAM("cgroup/connect4", connect4_first, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true))
+PROGRAM("cgroup/connect4", connect4_last, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false))
+PROGRAM("cgroup/connect6", connect6_first, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true))
+PROGRAM("cgroup/connect6", connect6_last, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false))
+PROGRAM("cgroup/sendmsg4", sendmsg4_first, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true))
+PROGRAM("cgroup/sendmsg4", sendmsg4_last, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false))
+PROGRAM("cgroup/sendmsg6", sendmsg6_first, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true))
+PROGRAM("cgroup/sendmsg6", sendmsg6_last, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false))
+PROGRAM("cgroup/recvmsg4", recvmsg4_first, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true))
+PROGRAM("cgroup/recvmsg4", recvmsg4_last, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false))
+PROGRAM("cgroup/recvmsg6", recvmsg6_first, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true))
+PROGRAM("cgroup/recvmsg6", recvmsg6_last, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false))
+PROGRAM("cgroup/getpeername4", getpeername4_first, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true))
+PROGRAM("cgroup/getpeername4", getpeername4_last, struct bpf_sock_addr *ctx,
+	sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false))
+PROGRAM("cgroup/getpeername6", getpeername6_first, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true))
+PROGRAM("cgroup/getpeername6", getpeername6_last, struct bpf_sock_addr *ctx,
+	sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -9,8 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct net_guard;
-
 /* Starts the process in the network namespace of the calling thread. NULL on failure. */
 struct net_guard *net_guard_start(void);
 

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct bpf_map;
-struct net_part;
 struct net_parts;
 struct net_spaces;
 

@@ -265,28 +265,9 @@ static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 	return TC_NEXT;
 }
 
-SEC("tc")
-int sonde_in_l2(struct __sk_buff *skb)
-{
-	return packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_out_l2(struct __sk_buff *skb)
-{
-	return packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_in_l3(struct __sk_buff *skb)
-{
-	return packet(skb, NET_DIR_IN, SONDE_LINK_RAW);
-}
-
-SEC("tc")
-int sonde_out_l3(struct __sk_buff *skb)
-{
-	return packet(skb, NET_DIR_OUT, SONDE_LINK_RAW);
-}
+PROGRAM("tc", sonde_in_l2, struct __sk_buff *skb, packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_out_l2, struct __sk_buff *skb, packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_in_l3, struct __sk_buff *skb, packet(skb, NET_DIR_IN, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_out_l3, struct __sk_buff *skb, packet(skb, NET_DIR_OUT, SONDE_LINK_RAW))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -11,7 +11,6 @@
 
 struct err;
 struct net_addr_key;
-struct net_flows;
 struct net_link;
 struct net_parts;
 struct net_tc;

@@ -722,28 +722,9 @@ static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 l
 	return TC_NEXT;
 }
 
-SEC("tc")
-int sonde_rule_i_l2(struct __sk_buff *skb)
-{
-	return audit_packet(skb, 0, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_rule_o_l2(struct __sk_buff *skb)
-{
-	return audit_packet(skb, 1, SONDE_LINK_ETHERNET);
-}
-
-SEC("tc")
-int sonde_rule_i_l3(struct __sk_buff *skb)
-{
-	return audit_packet(skb, 0, SONDE_LINK_RAW);
-}
-
-SEC("tc")
-int sonde_rule_o_l3(struct __sk_buff *skb)
-{
-	return audit_packet(skb, 1, SONDE_LINK_RAW);
-}
+PROGRAM("tc", sonde_rule_i_l2, struct __sk_buff *skb, audit_packet(skb, 0, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_rule_o_l2, struct __sk_buff *skb, audit_packet(skb, 1, SONDE_LINK_ETHERNET))
+PROGRAM("tc", sonde_rule_i_l3, struct __sk_buff *skb, audit_packet(skb, 0, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_rule_o_l3, struct __sk_buff *skb, audit_packet(skb, 1, SONDE_LINK_RAW))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct err;
-struct net_part;
 struct net_parts;
 struct net_policy;
 struct net_tc_progs;

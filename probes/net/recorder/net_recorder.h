@@ -11,11 +11,9 @@
 
 struct err;
 struct net_link;
-struct net_part;
 struct net_parts;
 struct net_recorder;
 struct net_tc_progs;
-struct sonde_rec;
 
 /* The trigger of a dump. */
 struct net_recorder_trigger {

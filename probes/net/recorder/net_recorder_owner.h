@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-struct net_owners;
 struct net_rec;
 struct probe;
 

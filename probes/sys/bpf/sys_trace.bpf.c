@@ -35,7 +35,6 @@ struct kernel_siginfo {
 struct sigaction___sys { void *sa_handler; };
 struct k_sigaction { struct sigaction___sys sa; };
 
-struct io_ring_ctx;
 struct io_cqe___sys { __u64 user_data; };
 struct io_kiocb {
 	__u8 opcode;

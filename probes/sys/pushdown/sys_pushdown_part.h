@@ -8,13 +8,9 @@
 
 #include <stdbool.h>
 
-struct buf;
 struct filter;
 struct filter_conjunct;
-struct registry;
 struct sys_call;
-struct sys_pushdown;
-struct sys_pushdown_opts;
 
 struct pushing {
 	const struct registry *reg;

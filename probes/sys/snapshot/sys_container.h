@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 
-struct containers;
 struct params_out;
 
 /* @host_root: "" or the mount point of the host's root. NULL without memory. */

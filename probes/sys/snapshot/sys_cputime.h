@@ -6,7 +6,6 @@
 #ifndef SYS_CPUTIME_H
 #define SYS_CPUTIME_H
 
-struct cputime;
 struct probe;
 
 struct cputime *sys_cputime_new(struct probe *p); /* NULL without memory, or without /proc */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct err;
-struct resync;
 struct probe;
 struct sonde_rec;
 

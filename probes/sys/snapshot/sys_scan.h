@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 struct params_out;
-struct scan;
 
 /* Receives one row; a negative return ends the scan and becomes its result. */
 typedef int (*scan_fn)(void *ctx, const struct params_out *row);

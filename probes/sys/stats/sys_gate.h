@@ -12,7 +12,6 @@
 
 struct bpf_object;
 struct loop;
-struct sys_gate;
 
 /* @obj: loaded; both borrowed. NULL: out of memory, or the programs cannot pause. */
 struct sys_gate *sys_gate_new(struct bpf_object *obj, struct loop *loop);

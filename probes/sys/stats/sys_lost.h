@@ -7,7 +7,6 @@
 
 struct bpf_object;
 struct buf;
-struct losses;
 struct probe;
 struct sys_stats_lost;
 

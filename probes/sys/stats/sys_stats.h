@@ -10,7 +10,6 @@
 
 struct bpf_object;
 struct probe;
-struct sys_stats_reports;
 
 /* Upper bound of a histogram bucket, ns: buckets below 4 are exact, then four per octave. */
 static inline uint64_t sys_stats_step_end(unsigned step)

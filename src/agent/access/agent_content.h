@@ -15,10 +15,7 @@
 struct agent_request;
 struct arena;
 struct err;
-struct event;
 struct peer;
-struct pipeline;
-struct sonde_rec;
 
 #define UID_ALL ((uint32_t)-1)	/* viewer of all users' content */
 #define UID_NONE ((uint32_t)-2) /* viewer of no user's content */

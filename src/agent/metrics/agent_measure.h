@@ -13,12 +13,9 @@
 #include "sonde/wire.h"
 
 struct agent_conf;
-struct agent_insts;
-struct agent_push;
 struct buf;
 struct err;
 struct event;
-struct metrics;
 
 struct agent_measure {
 	struct agent_insts *insts;	/* borrowed */

@@ -31,8 +31,6 @@
 #include "probe/probe.h"
 #include "ring/ring.h"
 
-struct family;
-
 struct page {
 	struct buf *out;
 	const struct family *family;

@@ -11,7 +11,6 @@
 
 struct err;
 struct record_dump;
-struct record_process_opts;
 
 /* All segments of the dump are complete on the disk. */
 struct record_dump_opts {

@@ -11,8 +11,6 @@
 #include "base/opt.h"
 #include "base/vec.h"
 
-struct probe_ops;
-
 struct record_member {
 	const struct probe_ops *ops;
 	void *conf;	/* owned; ops->conf_size bytes */

@@ -15,7 +15,6 @@
 #include "base/cursor.h"
 
 struct call_pool;
-struct hpack_entry;
 
 #define HPACK_TABLE_MAX 16384	/* bytes of a table; larger ones forget entries */
 #define HPACK_STRING_MAX 1024	/* bytes of a decoded name or value; longer ones are cut */

@@ -22,7 +22,6 @@ struct net_closing {
 
 struct loop;
 struct pipeline;
-struct run_conf;
 struct run_ops;
 struct err;
 

@@ -7,10 +7,7 @@
 
 #include <stdint.h>
 
-struct other_netns;
 struct pipeline;
-struct run_conf;
-struct run_ops;
 
 struct run_end {
 	const struct run_conf *conf;

@@ -9,7 +9,6 @@
 
 struct buf;
 struct event;
-struct tally;
 
 struct sys_closing {
 	const struct tally *tally;	/* of the run: time and losses */

@@ -14,8 +14,6 @@ struct event;
 struct loop;
 struct opt_strv;
 struct pipeline;
-struct run_conf;
-struct sink_ops;
 
 struct tally {
 	const struct run_conf *conf;

@@ -13,8 +13,6 @@
 #include "probes/net/net_conf.h"
 
 struct cmd_words;
-struct packet_filter;
-struct sink_ops;
 
 struct capture_conf {
 	struct run_conf run;

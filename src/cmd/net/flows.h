@@ -14,8 +14,6 @@
 #include "probes/net/net_conf.h"
 
 struct cmd_words;
-struct sink_ops;
-struct view;
 
 struct flows_conf {
 	struct run_conf run;

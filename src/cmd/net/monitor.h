@@ -13,7 +13,6 @@
 #include "cmd/run/run.h"
 #include "probes/net/net_conf.h"
 
-struct cilium_listener;
 struct cmd_words;
 
 struct monitor_conf {

@@ -13,8 +13,6 @@
 
 struct event;
 struct filter;
-struct net_conf;
-struct pktfilter;
 struct run_conf;
 
 struct packet_filter {

@@ -16,13 +16,9 @@
 #include "probes/cpu/cpu_event.h"
 #include "stack/view.h"
 
-struct child_opts;
 struct cmd_words;
 struct event;
 struct profile;
-struct progress;
-struct profile_top;
-struct sink_ops;
 
 enum profile_mode { PROFILE_ON_CPU, PROFILE_OFF_CPU, PROFILE_WALL, PROFILE_MODE__MAX };
 enum profile_stacks { PROFILE_BOTH, PROFILE_USER, PROFILE_KERNEL, PROFILE_STACKS__MAX };

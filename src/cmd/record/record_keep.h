@@ -12,9 +12,7 @@
 #include "base/opt.h"
 
 struct event;
-struct filter;
 struct loop;
-struct pipeline;
 struct record_sets;
 
 struct record_keep {

@@ -12,7 +12,6 @@ struct buf;
 struct rpc_classes;
 struct rpc_program;
 struct rpc_sockets;
-struct sink_ops;
 
 /* Of process @pid. 0 or -ENOMEM. */
 int rpc_classes_new(uint32_t pid, struct rpc_classes **ret);

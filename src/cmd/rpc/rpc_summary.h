@@ -9,7 +9,6 @@
 
 struct buf;
 struct rpc_summary;
-struct sink_ops;
 
 /* @raw: paths and other resources with the ids in them. 0 or -ENOMEM. */
 int rpc_summary_new(bool raw, struct rpc_summary **ret);

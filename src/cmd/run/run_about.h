@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 
-struct event_desc;
 struct run_conf;
 
 #define RUN_ABOUT_TYPES 256

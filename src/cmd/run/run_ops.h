@@ -10,21 +10,12 @@
 #include <stdint.h>
 
 struct buf;
-struct child_opts;
 struct err;
 struct event;
 struct filter;
 struct loop;
-struct opener;
-struct opt_strv;
 struct pipeline;
-struct pipeline_probe;
 struct registry;
-struct sink_ops;
-struct source;
-struct stack_view;
-struct store_writer_opts;
-struct sym_opts;
 
 /* See struct run_ops. */
 typedef void (*run_needs_fn)(void *ctx, uint32_t by_outputs, bool by_words, const struct filter *filter);

@@ -13,7 +13,6 @@
 #include "base/vec.h"
 #include "store/store_reader.h"
 
-struct err;
 struct event;
 struct filter;
 struct registry;

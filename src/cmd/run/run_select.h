@@ -15,7 +15,6 @@
 
 struct event;
 struct filter;
-struct probe_select;
 struct run_conf;
 struct run_select;
 

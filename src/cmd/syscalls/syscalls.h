@@ -15,12 +15,7 @@
 #include "probes/sys/sys_conf.h"
 #include "probes/sys/pushdown/sys_pushdown.h"
 
-struct child_opts;
 struct cmd_words;
-struct cpu_conf;
-struct pipeline;
-struct sink_ops;
-struct sysdig_views;
 
 struct syscalls_conf {
 	struct run_conf run;

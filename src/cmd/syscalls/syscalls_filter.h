@@ -12,8 +12,6 @@
 struct err;
 struct filter;
 struct registry;
-struct sys_conf;
-struct sys_pushdown;
 
 /* -EINVAL with the expression that was meant if @words are names of system calls alone: "openat close". */
 int syscalls_filter_check(const struct opt_strv *words, struct err *err);

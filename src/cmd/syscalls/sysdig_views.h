@@ -10,7 +10,6 @@
 #include <stddef.h>
 
 struct err;
-struct sink_ops;
 struct sysdig_views;
 
 /* @list: names separated by commas; @color: for the spectrogram. -EINVAL with a sentence that lists all names. */

@@ -13,8 +13,6 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-struct scap_view;
-
 #define VIEW_NEEDS_SWITCHES 1u	/* context switches, for time on the CPU */
 
 enum view_unit { UNIT_BYTES, UNIT_NS, UNIT_COUNT, UNIT_CPU, UNIT__MAX };

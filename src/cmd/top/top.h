@@ -10,10 +10,8 @@
 #include <stdint.h>
 
 struct err;
-struct run_conf;
 struct run_ops;
 struct top;
-struct view;
 struct view_rows;
 
 struct top_opts {

@@ -19,13 +19,6 @@
 #include "view/view_rows.h"
 
 struct event_desc;
-struct filter;
-struct loop;
-struct loop_source;
-struct pipeline;
-struct screen;
-struct top_functions;
-struct view_fold;
 
 #define TOP_STEPS 16u
 

@@ -12,7 +12,6 @@
 
 struct err;
 struct event;
-struct filter;
 struct opt_strv;
 struct registry;
 struct trace_fact;

@@ -12,7 +12,6 @@
 #include "cmd/run/run.h"
 
 struct cmd_words;
-struct ui_token;
 
 #define UI_SET "normal"	/* probes of a live page, unless others are named */
 

@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct hubble_lines;
-struct sink_ops;
-
 enum hubble_form { HUBBLE_COMPACT, HUBBLE_DICT, HUBBLE_TABLE, HUBBLE_JSON, HUBBLE_FORM__MAX };
 
 /* --time-format; all in UTC. */

@@ -10,9 +10,6 @@
 
 #include "compat/perf/perf_sums.h"
 
-struct outfile;
-struct sink_ops;
-
 struct perf_calls {
 	bool summary;		  /* at the end */
 	bool no_lines;		  /* summary only */

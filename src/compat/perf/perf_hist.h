@@ -9,8 +9,6 @@
 #include "compat/perf/perf_rows.h"
 #include "sinks/stack/profile.h"
 
-struct sink;
-
 struct perf_hist_opts {
 	struct perf_rows_opts rows;
 	struct opt_strv symbols, dsos; /* see perf_frame_selected() */

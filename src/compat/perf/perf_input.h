@@ -10,9 +10,7 @@
 struct cmd_words;
 struct err;
 struct event;
-struct perf_select;
 struct run_conf;
-struct sink_ops;
 
 /*
  * Sets c->read: as given, else standard input if it is a pipe, else perf.data. A file that is missing or is perf's

@@ -10,9 +10,6 @@
 
 #include "base/opt.h"
 
-struct outfile;
-struct sink_ops;
-
 #define PERF_FIELD_COMM 1u
 #define PERF_FIELD_TID 2u
 #define PERF_FIELD_PID 4u

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 struct buf;
-struct event;
 struct strace_opts;
 
 /* Times in front of a line. @wall_ns: since 1970; @since_ns: since the line before. */

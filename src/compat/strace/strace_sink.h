@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct err;
-struct sink_ops;
 struct strace_opts;
 struct strace_sink;
 

@@ -11,9 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct buf;
 struct event;
-struct strace_stacks;
 struct sym;
 
 /* A line for the queue. */

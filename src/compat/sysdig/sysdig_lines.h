@@ -7,9 +7,6 @@
 
 #include <stdbool.h>
 
-struct sink_ops;
-struct sysdig_lines;
-
 struct sysdig_lines_opts {
 	char time;	/* of -t: a, r or d; 0 = none of them */
 	bool json, quiet, hex;	/* hex: rows of bytes begin with a tab */

@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct sink_ops;
 struct tcpdump_opts;
-struct tcpdump_sink;
 
 /*
  * @o is borrowed. @with_iface: interface and direction in front of lines, as for "-i any"; @count_only: no lines.

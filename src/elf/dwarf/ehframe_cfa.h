@@ -11,8 +11,6 @@
 
 #include "base/cursor.h"
 
-struct cfi_table;
-
 struct cfi_arch {
 	uint8_t sp, fp, ra;	/* DWARF register numbers */
 	uint8_t n_regs;		/* possible CFA base registers */

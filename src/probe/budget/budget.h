@@ -14,9 +14,7 @@
 
 struct budget;
 struct err;
-struct loop;
 struct probe;
-struct probe_env;
 struct sonde_rec;
 
 struct budget_opts {

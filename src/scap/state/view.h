@@ -14,10 +14,6 @@
 #include "event/params.h"
 #include "event/value.h"
 
-struct scap_event_info;
-struct scap_fdtable;
-struct scap_state;
-
 /* A shared, immutable string with a NUL behind it. NULL = unknown. */
 struct scap_str {
 	uint32_t refs, len;

@@ -15,7 +15,6 @@
 #include "sinks/otlp/otlp_kv.h"
 #include "sinks/otlp/otlp_resource.h"
 
-struct event;
 struct sink;
 
 /* Items of one process in a batch. */

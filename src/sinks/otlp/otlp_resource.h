@@ -10,9 +10,7 @@
 #include <stdbool.h>
 
 struct buf;
-struct core_host;
 struct event;
-struct names;
 struct otlp_kv;
 
 #define OTLP_RESOURCE_SCHEMA "https://opentelemetry.io/schemas/1.45.0"

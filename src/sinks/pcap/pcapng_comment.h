@@ -10,7 +10,6 @@
 
 struct buf;
 struct event;
-struct field;
 
 #define PCAPNG_COMMON_WORDS 9
 

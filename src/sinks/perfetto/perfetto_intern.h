@@ -11,7 +11,6 @@
 #include "base/map.h"
 
 struct event;
-struct sym;
 
 /* Kinds of tracks below a process. Slices of a kind that overlap get a track each, a lane. */
 enum perfetto_kind { PERFETTO_PROCESS, PERFETTO_THREAD, PERFETTO_CLIENT, PERFETTO_SERVER, PERFETTO_KIND__MAX };

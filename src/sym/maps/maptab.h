@@ -14,8 +14,6 @@
 
 #include "sym/maps/map_space.h"
 
-struct maptab;
-
 struct map_key {
 	uint32_t tgid;
 	uint64_t start_ns;	/* 0 = whichever process has the pid at that time */

@@ -6,7 +6,6 @@
 #define UI_UI_FOLDER_H
 
 struct json;
-struct ui_folder;
 
 /* Lists the recordings in @path; unreadable: an empty list. NULL without memory. */
 struct ui_folder *ui_folder_new(const char *path);

@@ -14,9 +14,7 @@
 #include "ui/ui_query.h"
 #include "view/view_kept.h"
 
-struct filter;
 struct json;
-struct stack_functions;
 
 struct ui_scan {
 	const struct ui_memory *m;

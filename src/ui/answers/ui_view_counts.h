@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 struct ui_memory;
-struct view;
 struct view_fold;
 
 /* A view that is counted from events; NULL if no such view exists. */
