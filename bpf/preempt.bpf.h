@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Programs that nothing on their CPU but an interrupt comes between. They build records in memory of the CPU, count
- * in its row of the ledger and hold room in its ring; another task's program in the middle of one would mix the two.
+ * Programs that keep their CPU to the end: interrupts may stop them, other tasks may not. They build records in
+ * memory of the CPU, count in its row of the ledger and hold room in its ring; another task's program in the middle
+ * of one would mix the two.
  *
- * Tracepoints disable preemption up to 6.18. Later kernels protect them by SRCU (kernel/tracepoint.c) and leave
- * preemption on, and skip a program on a CPU where another task is in the middle of it. Programs in process context
+ * Tracepoints disable preemption up to 6.18. Linux 7.2 protects them by SRCU (kernel/tracepoint.c) and leaves
+ * preemption on, and skips a program on a CPU where another task is in the middle of it. Programs in process context
  * disable preemption themselves. A task that is preempted as it leaves one still has the kernel skip that program for
  * all others on the CPU until it runs again: where events must not be missed, a second program takes them (TP_PROG).
  *

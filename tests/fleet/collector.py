@@ -24,6 +24,7 @@ import test_otlp_profiles  # noqa: E402
 from opentelemetry.proto.metrics.v1 import metrics_pb2  # noqa: E402
 from opentelemetry.proto.trace.v1 import trace_pb2  # noqa: E402
 from test_rpc_otlp import flat, recording  # noqa: E402,F401  a fixture
+from web_calls import AWAY_S, Web  # noqa: E402
 
 CONFIG = """
 receivers: {{otlp: {{protocols: {{http: {{endpoint: "127.0.0.1:{port}"}}}}}}}}
@@ -37,33 +38,6 @@ service:
     profiles: {{receivers: [otlp], exporters: [debug]}}
 """
 READY_S = 60
-AWAY_S = 30
-CALL = """
-import http.client, sys, time
-c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-i, end = 0, time.monotonic() + float(sys.argv[2])
-while time.monotonic() < end:
-    c.request("GET", f"/number-{i}")
-    c.getresponse().read()
-    i += 1
-    time.sleep(0.02)
-print(i)
-"""
-SERVE = """
-import http.server
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
 
 
 class Collector:
@@ -155,16 +129,12 @@ def test_nothing_is_lost_while_it_is_away(collector, tmp_path):
     try:
         sonde = helpers.Sonde("rpc", "--agent=no", "--source", "http", "--payload", "1k", "--netns", ns.path,
                               "--json", "-o", f"otlp:{collector.url}", "-v")
-        web = ns.popen("/usr/bin/python3", "-c", SERVE)
-        port = web.stdout.readline().strip()
-
-        def call(seconds):
-            return ns.popen("/usr/bin/python3", "-c", CALL, port, str(seconds))
+        web = Web(ns)
 
         def spans():
             return sum(ev["type"] == "rpc.call" for ev in list(sonde.events))
 
-        caller = call(AWAY_S + 4)
+        caller = web.call(AWAY_S + 4)
         sonde.wait_for(lambda ev: ev["type"] == "rpc.call", 20, helpers.READY_S)
         helpers.wait_until(collector.span_ids)
         collector.kill()
@@ -178,7 +148,7 @@ def test_nothing_is_lost_while_it_is_away(collector, tmp_path):
         assert spans() == 2 * made and spans() - before > 1000
         # Away to the end: what is missing is what is counted.
         collector.kill()
-        more = int(call(3).communicate(timeout=60)[0])
+        more = int(web.call(3).communicate(timeout=60)[0])
         helpers.wait_until(lambda: spans() >= 2 * (made + more))
         sonde.stop(signal.SIGTERM, helpers.READY_S)
         lost = re.search(r"lost (\d+) of (\d+) spans", sonde.stderr)

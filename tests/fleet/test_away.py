@@ -20,34 +20,8 @@ sys.path[:0] = [E2E, *(entry.path for entry in os.scandir(E2E) if entry.is_dir()
 import helpers  # noqa: E402  found by the lines above
 from test_metrics_host import read, samples  # noqa: E402
 from test_rpc_otlp import Collector  # noqa: E402
+from web_calls import AWAY_S, Web  # noqa: E402
 
-AWAY_S = 30
-CALL = """
-import http.client, sys, time
-c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
-i, end = 0, time.monotonic() + float(sys.argv[2])
-while time.monotonic() < end:
-    c.request("GET", f"/number-{i}" if i % 5 else f"/bad-{i}")
-    c.getresponse().read()
-    i += 1
-    time.sleep(0.02)
-print(i)
-"""
-SERVE = """
-import http.server
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_GET(self):
-        self.send_response(500 if self.path.startswith("/bad") else 200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
 MESSAGES = {"/v1/traces": trace_service_pb2.ExportTraceServiceRequest,
             "/v1/logs": logs_service_pb2.ExportLogsServiceRequest,
             "/v1/metrics": metrics_service_pb2.ExportMetricsServiceRequest}
@@ -83,8 +57,7 @@ class Bench:
     def __init__(self, folder):
         self.ns, self.servers, self.folder = helpers.Netns(), [Collector(), Collector()], folder
         self.metrics, self.agent, self.client = str(folder / "metrics.sock"), None, None
-        self.web = self.ns.python_popen(SERVE)
-        self.port = self.web.stdout.readline().strip()
+        self.web = Web(self.ns)
         self.agent = helpers.Sonde("agent", "--socket-dir", str(folder / "run"), "--metrics", self.metrics,
                                    "--metrics-families", "calls,network", "--otlp-metrics", self.servers[0].url)
         self.begin()
@@ -93,9 +66,6 @@ class Bench:
         self.client = helpers.Sonde("rpc", f"--agent={self.folder}/run/read.sock", "--source", "http", "--payload",
                                     "1k", "--netns", self.ns.path, "--json", "-o", f"otlp:{self.servers[1].url}",
                                     "-v")
-
-    def call(self, seconds):
-        return self.ns.python_popen(CALL.replace("sys.argv[1]", self.port).replace("sys.argv[2]", str(seconds)))
 
     def calls(self):
         return [ev for ev in list(self.client.events) if ev["type"] == "rpc.call"]
@@ -123,7 +93,7 @@ def bench(tmp_path):
 
 def test_nothing_is_lost_that_is_not_said(bench):
     agents, clients = bench.servers
-    caller = bench.call(AWAY_S + 4)
+    caller = bench.web.call(AWAY_S + 4)
     helpers.wait_until(lambda: items(clients, "/v1/traces") and items(agents, "/v1/metrics"))
     for one in bench.servers:
         one.away()
@@ -153,7 +123,7 @@ def test_nothing_is_lost_that_is_not_said(bench):
     had = {path: len(items(clients, path)) for path in MESSAGES}
     for one in bench.servers:
         one.away()
-    more = int(bench.call(3).communicate(timeout=60)[0])
+    more = int(bench.web.call(3).communicate(timeout=60)[0])
     helpers.wait_until(lambda: len(bench.calls()) >= 2 * more)
     bench.client.stop(signal.SIGTERM, helpers.READY_S)
     lost = losses(bench.client.stderr)

@@ -447,11 +447,11 @@ static __always_inline bool op_widens(const struct call_op *op, const __u8 *byte
 	if (!OP_MEASURES || s->wide)
 		return false;
 	if (call_guess_is_unanswered(s->guess) || call_guess_is_late(s->guess)) {
-		s->wide = kept < op->size && call_frames_messages(s->guess, bytes, kept, op->size);
+		s->wide = kept < op->size && call_pipeline_messages(s->guess, bytes, kept, op->size);
 		return s->wide || (kept < op->size && op_asks(op, bytes));
 	}
 	s->wide = op->turn && call_may_pipeline(s->guess, CALL_GUESS_HTTP, &s->turns) &&
-		  call_frames_heads(bytes, kept);
+		  call_pipeline_heads(bytes, kept);
 	return s->wide;
 }
 

@@ -91,12 +91,12 @@ __u32 call_frames_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) 
  * Are there two requests of HTTP/1 in the @kept bytes at @bytes? The second one follows the first head: bodies are
  * not looked behind.
  */
-bool call_frames_heads(const __u8 *bytes, __u32 kept) __hidden;
+bool call_pipeline_heads(const __u8 *bytes, __u32 kept) __hidden;
 
 /*
  * Does another message follow the first one in an operation of @size bytes, of which the first @kept were copied to
  * @bytes? @guess: of a protocol whose messages have lengths or lines. False if the first one's length is unknown.
  */
-bool call_frames_messages(__u32 guess, const __u8 *bytes, __u32 kept, __u32 size) __hidden;
+bool call_pipeline_messages(__u32 guess, const __u8 *bytes, __u32 kept, __u32 size) __hidden;
 
 #endif

@@ -308,6 +308,24 @@ def test_commands_of_redis_that_follow_each_other(sonde):
         assert all(ev.get("operation") == "SET" or ev["incomplete"] == ["cut"] for ev in seen[16:])
 
 
+@pytest.mark.parametrize("kind, begin, answer", [
+    ("postgresql", lambda size: b"Q" + struct.pack(">I", size + 5), b"C\0\0\0\x0fINSERT 0 1\0Z\0\0\0\x05I"),
+    ("mysql", lambda size: struct.pack("<I", size + 2) + b"\3", b"\7\0\0\1\0\1\0\2\0\0\0"),
+], ids=["postgresql", "mysql"])
+def test_statements_beyond_the_head(sonde, kind, begin, answer):
+    """Those of up to 8 KiB are read to the end; of longer ones the end is not known."""
+    statements = [b"INSERT INTO t VALUES ('%s') RETURNING id" % (b"x" * size) for size in (10, 1100, 8100, 9000, 10)]
+    server = Scripted([(begin(len(one)) + one + b"\0", answer) for one in statements])
+    child = sonde("rpc", "--json", "--source", kind, "--port", str(server.address[1]))
+    server.talk()
+    for side in ("client", "server"):
+        check(child, {os.getpid()}, side, ["INSERT t"] * len(statements), 1)
+    calls = finish(child, kind)
+    assert len({ev["statement_id"] for ev in calls if "incomplete" not in ev}) == 1
+    for side in ("client", "server"):
+        assert [ev.get("incomplete") for ev in calls if ev["side"] == side] == [None, None, None, ["cut"], None]
+
+
 def test_publishes_of_amqp_at_once(sonde):
     """200 in one operation, with content and without: each is seen at both ends."""
     burst = b"".join(messages.amqp_publish(1, "", "burst", b"x" * (i % 3 * 50)) for i in range(200))
