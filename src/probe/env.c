@@ -727,6 +727,6 @@ bool probe_env_wants_owners(const struct probe_env *env)
 
 void probe_env_hook_failed(struct probe_env *env, unsigned instance, const char *hook, const struct err *err)
 {
-	if (env->complain)
+	if (env->complain && err->code != -ECANCELED)	/* the run ends: nothing failed */
 		env->complain(env->complain_ctx, instance, hook, err);
 }

@@ -214,7 +214,9 @@ static void say_nothing_shown(const struct pipeline *p, const struct run_end *c)
 
 	own_ledger(p, c->spec, &l);
 	add_selection(c, &by);
-	if (!add_ended(c->conf, &why) && l.filtered && by.len && !was_short(c))
+	if (!c->ran_ns)
+		buf_add_str(&why, "stopped during the start");
+	else if (!add_ended(c->conf, &why) && l.filtered && by.len && !was_short(c))
 		add_refused(&l, buf_str(&by), c->spec->unit, &why);
 	else if (!why.len)
 		add_silence(c, &l, &why);

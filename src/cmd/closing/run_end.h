@@ -13,7 +13,7 @@ struct run_end {
 	const struct run_conf *conf;
 	const struct run_ops *spec;
 	const struct other_netns *others;	/* since the start; NULL = not examined */
-	uint64_t ran_ns;
+	uint64_t ran_ns;	/* 0: stopped during the start */
 };
 
 void run_end_say(const struct pipeline *p, const struct run_end *c);

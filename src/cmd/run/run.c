@@ -467,6 +467,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		.ending = on_ending, .ending_ctx = s,
 	};
 	uint64_t began_ns;
+	bool began;
 	int r = make_family(s, err);
 
 	if (r >= 0 && s->spec->setup)
@@ -478,8 +479,8 @@ static int run_pipeline(struct run_state *s, struct err *err)
 		return r;
 	if (s->spec->own_netns && !c->read && !c->netns.len && !s->agent)
 		s->others = other_netns_new();
-	if (!c->read && (!c->quiet || s->spec->says_ready) && (s->spec->ready || c->verbose) &&
-	    !pipeline_stopping(s->pipeline))
+	began = !pipeline_stopping(s->pipeline);
+	if (began && !c->read && (!c->quiet || s->spec->says_ready) && (s->spec->ready || c->verbose))
 		log_info("%s", s->spec->ready ? s->spec->ready : "sonde: ready");
 	began_ns = clock_boot_ns();
 	r = pipeline_run(s->pipeline, &limits, err);
@@ -490,7 +491,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 	}
 	if (r != -EPIPE)
 		run_end_say(s->pipeline, &(struct run_end){ .conf = c, .spec = s->spec, .others = s->others,
-							    .ran_ns = clock_boot_ns() - began_ns });
+							    .ran_ns = began ? clock_boot_ns() - began_ns : 0 });
 	if (r != -EPIPE && c->read && !c->quiet && s->spec->unit && !pipeline_shown(s->pipeline))
 		run_about_say(&s->about, c, s->spec->unit);
 	return r;
