@@ -44,6 +44,7 @@ struct call_conn {
 	/* Of protocols where order says which response belongs to which request. */
 	bool several;		/* a hole may hide the ends of several calls */
 	bool slides;		/* a turn of requests came while one waited for its response */
+	bool in_gap;		/* the bytes that are fed are those of lost operations */
 };
 
 struct call_conn *call_conn_new(struct call_pool *pool, enum call_role role, bool midstream, void *user)
@@ -350,7 +351,7 @@ static struct call_io make_io(struct call_conn *c, enum call_dir dir, const stru
 {
 	return (struct call_io){
 		.c = cur_init(v->data, v->len), .side = side_of(c, dir), .queue = &c->queue,
-		.conf = &c->queue.pool->conf, .start = v->data, .offset = chunk->offset - v->waited,
+		.conf = &c->queue.pool->conf, .gap = c->in_gap, .start = v->data, .offset = chunk->offset - v->waited,
 		.now_ns = chunk->time_ns, .tag = chunk->tag,
 		.start_ns = v->owned ? v->owned->ns : chunk->time_ns,
 		.start_tag = v->owned ? v->owned->tag : chunk->tag,
@@ -634,8 +635,9 @@ static void feed_gap(struct call_conn *c, enum call_dir dir, const struct call_c
 	c->queue.midstream |= !c->queue.protocol;
 	if (c->queue.protocol && h->n_waits)	/* ended before the responses that were seen since */
 		lose(c, h);
+	c->in_gap = true;
 	feed_next(c, dir, &gap);
-	h->gap = false;
+	h->gap = c->in_gap = false;
 	if (chunk->turn && c->queue.protocol && dir == c->request_dir)
 		c->last_dir = !dir;
 }

@@ -39,6 +39,7 @@ struct call_io {
 	 * hand, then either sets @skip to the rest of the unit, or returns CALL_FEED_LOST.
 	 */
 	bool partial;
+	bool gap;		/* partial by operations that were lost, maybe several turns */
 	bool turn;		/* the first bytes of @c follow bytes of the other direction */
 	uint64_t skip;		/* out: bytes behind @c that are content; a hole in them costs nothing */
 	enum call_switch to;	/* out: both directions leave the protocol behind @c and @skip */

@@ -234,9 +234,12 @@ struct call *call_queue_oldest(const struct call_io *io)
 
 bool call_queue_waits(const struct call_queue *q)
 {
-	for (uint32_t i = 0; i < q->n; i++)
-		if (!q->calls[i]->quiet)
-			return q->calls[i]->request.done && !q->calls[i]->response.begun;
+	for (uint32_t i = 0; i < q->n; i++) {
+		const struct call *c = q->calls[i];
+
+		if (!c->quiet)
+			return c->request.done && !(q->protocol->late_status ? c->response.begun : c->response.done);
+	}
 	return false;
 }
 
@@ -259,6 +262,12 @@ struct call *call_queue_find_key(const struct call_io *io, uint64_t key)
 		if (io->queue->calls[i]->key == key)
 			return io->queue->calls[i];
 	return NULL;
+}
+
+void call_queue_follow(struct call_io *io)
+{
+	if (io->side == CALL_SIDE_REQUEST && io->queue->n)
+		io->queue->most = MAX(io->queue->most, 2u);
 }
 
 static void leave_if_complete(struct call_queue *q, struct call *c)

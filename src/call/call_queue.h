@@ -60,6 +60,9 @@ struct call *call_queue_youngest(const struct call_io *io);
 struct call *call_queue_find(const struct call_io *io, uint64_t id);
 struct call *call_queue_find_key(const struct call_io *io, uint64_t key);
 
+/* Another request follows at once, in a hole. */
+void call_queue_follow(struct call_io *io);
+
 /* All take NULL for a call that is unknown. */
 void call_queue_asked(struct call_io *io, struct call *c);
 void call_queue_told(struct call_io *io, struct call *c); /* the same; no response follows */
@@ -79,7 +82,7 @@ void call_queue_orphan(struct call_io *io);
  */
 struct call *call_queue_hidden(struct call_io *io);
 
-/* Does the oldest call wait for the first byte of its response? Those that may wait forever do not count. */
+/* Does the oldest call wait for its response, or the rest of it? Those that may wait forever do not count. */
 bool call_queue_waits(const struct call_queue *q);
 
 /* Request and response of the protocol were parsed where no call has both. */

@@ -19,6 +19,7 @@
 #include <bpf/bpf_tracing.h>
 
 #define MSG_PEEK 2
+#define UNREAD_BUFFERS 8	/* of a local socket that are looked at */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -43,6 +44,29 @@ struct tcp_sock___at {
 	__u32 copied_seq, write_seq;
 };
 
+struct unix_sock___at {
+	struct sock *peer;
+};
+
+struct sk_buff_head___at {
+	struct sk_buff *next;
+	__u32 qlen;
+};
+
+struct sock___at {
+	struct sk_buff_head___at sk_receive_queue;
+};
+
+struct sk_buff___at {
+	struct sk_buff *next;
+	__u32 len;
+	char cb[48];
+};
+
+struct unix_skb_parms___at {
+	__u32 consumed;
+};
+
 #pragma clang attribute pop
 
 /* Where the process has read to, or written to. */
@@ -56,6 +80,7 @@ static __always_inline void count_begin(struct call_sock *s, struct sock *sk)
 {
 	const struct tcp_sock___at *tp = (const void *)bpf_skc_to_tcp_sock(sk);
 
+	s->local = BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && BPF_CORE_READ(sk, sk_type) == SOCK_STREAM;
 	if (!tp || tp->inet_conn.icsk_ulp_ops)
 		return;
 	s->at[CALL_RX] = tcp_at(tp, CALL_RX);
@@ -104,6 +129,50 @@ static __always_inline void count_missed(struct call_sock *s, struct sock *sk, _
 	frames_missed(&s->frames, dir, missed);
 }
 
+/* Bytes that wait in the socket; more than any where they are in too many buffers. */
+static __always_inline __u64 unread(const struct sock *sk)
+{
+	const struct sock___at *at = (const void *)sk;
+	const struct sk_buff___at *skb = (const void *)BPF_CORE_READ(at, sk_receive_queue.next);
+	__u32 n = BPF_CORE_READ(at, sk_receive_queue.qlen);
+	__u64 bytes = 0;
+
+	if (n > UNREAD_BUFFERS)
+		return ~0ull >> 1;
+	for (__u32 i = 0; i < UNREAD_BUFFERS && i < n; i++) {
+		const struct unix_skb_parms___at *parms = (const void *)&skb->cb;
+
+		bytes += BPF_CORE_READ(skb, len) - BPF_CORE_READ(parms, consumed);
+		skb = (const void *)BPF_CORE_READ(skb, next);
+	}
+	return bytes;
+}
+
+/*
+ * The same of a local socket, of which the other end's count is the measure: it counts bytes after they are in the
+ * queue, so that it may be behind, but not ahead.
+ */
+static __always_inline void local_missed(struct call_sock *s, struct sock *sk)
+{
+	const struct unix_sock___at *u = (const void *)bpf_skc_to_unix_sock(sk);
+	const struct call_sock *peer;
+	__s64 missed;
+
+	if (!u || !u->peer)
+		return;
+	peer = bpf_sk_storage_get(&call_socks, u->peer, NULL, 0);
+	if (!peer)
+		return;
+	missed = *(const volatile __u64 *)&peer->bytes[CALL_TX] - s->bytes[CALL_RX];
+	if (missed <= 0)
+		return;
+	missed -= unread(sk);
+	if (missed <= 0)
+		return;
+	s->bytes[CALL_RX] += missed;
+	frames_missed(&s->frames, CALL_RX, missed);
+}
+
 static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 {
 	struct task_struct *task;
@@ -132,6 +201,8 @@ static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 		count_begin(s, sk);
 	} else if (s->counted && s->class != CLASS_TLS) {
 		count_missed(s, sk, dir, ret);
+	} else if (s->local && dir == CALL_RX && s->class != CLASS_TLS) {
+		local_missed(s, sk);
 	}
 	op.regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	op.is_32bit = task->REGS_STATUS & REGS_32BIT;

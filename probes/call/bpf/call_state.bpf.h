@@ -71,7 +71,8 @@ struct call_sock {
 	__u8 tcp;
 	__u8 nth;		/* datagrams sent in this turn */
 	__u8 counted;		/* @at is compared */
-	__u8 pad[6];
+	__u8 local;		/* a stream to a socket of this host's */
+	__u8 pad[5];
 	__u32 at[2];		/* sequence numbers of TCP behind the last operation, by direction */
 	struct call_frames frames;
 };

@@ -19,7 +19,6 @@ enum phase {
 	PHASE_CHUNK,	/* its size */
 	PHASE_CHUNK_END, /* the line end behind its data */
 	PHASE_TRAILER,
-	PHASE_LOST_CHUNKS, /* of a response: until the last chunk shows at the end of the bytes */
 	PHASE__MAX,
 };
 
@@ -136,8 +135,11 @@ static enum call_feed feed_start(struct http1 *p, struct call_io *io)
 			return CALL_FEED_OK;
 		line = (struct call_line){ .len = cur_left(&io->c) };
 		line.at = cur_bytes(&io->c, line.len);
-		if (!line.len)
+		if (!line.len) {
+			if (!io->gap)
+				call_queue_follow(io);
 			return CALL_FEED_LOST;
+		}
 	}
 	if (whole && !line.len)
 		return CALL_FEED_OK;	/* RFC 9112, 2.2: an empty line before the request */
@@ -239,7 +241,7 @@ static enum call_feed end_response_head(struct call_io *io, struct half *h)
 		*h = (struct half){ 0 };
 		return CALL_FEED_OK;
 	}
-	if ((!c || !c->request.begun) && h->length && !is_body(io))
+	if ((!c || !c->request.begun) && (h->length || h->chunked) && !is_body(io))
 		return cur_left(&io->c) ? end_message(io, h) : lose_end(io, h, true);
 	if ((c && c->note & NOTE_HEAD) || h->status == 204 || h->status == 304)
 		return end_message(io, h);
@@ -293,21 +295,12 @@ static enum call_feed feed_head(struct call_io *io, struct half *h)
 
 /* ---- chunked bodies ---- */
 
-static enum call_feed lose_chunks(struct call_io *io, struct half *h)
-{
-	if (io->side == CALL_SIDE_REQUEST)
-		return lose_end(io, h, false);
-	h->phase = PHASE_LOST_CHUNKS;
-	io->skip = CALL_SKIP_HOLE;
-	return CALL_FEED_OK;
-}
-
 static enum call_feed feed_chunk(struct call_io *io, struct half *h)
 {
 	struct call_line line, size;
 
 	if (!call_line_take(&io->c, &line))
-		return io->partial ? lose_chunks(io, h) : CALL_FEED_OK;
+		return io->partial ? lose_end(io, h, false) : CALL_FEED_OK;
 	if (h->phase == PHASE_CHUNK_END) {
 		h->phase = PHASE_CHUNK;
 		return line.len ? CALL_FEED_BAD : CALL_FEED_OK;
@@ -328,21 +321,6 @@ static enum call_feed feed_trailer(struct call_io *io, struct half *h)
 	return line.len ? CALL_FEED_OK : end_message(io, h);
 }
 
-static enum call_feed feed_lost_chunks(struct call_io *io, struct half *h)
-{
-	static const char last[] = "\r\n0\r\n\r\n";
-	size_t len = cur_left(&io->c), n = sizeof(last) - 1;
-	const char *at = cur_bytes(&io->c, len);
-
-	if (io->partial) {
-		io->skip = CALL_SKIP_HOLE;
-		return CALL_FEED_OK;
-	}
-	if ((len >= n && memcmp(at + len - n, last, n) == 0) || (len == n - 2 && memcmp(at, last + 2, n - 2) == 0))
-		return end_message(io, h);
-	return CALL_FEED_OK;
-}
-
 static enum call_feed feed_step(struct http1 *p, struct call_io *io, struct half *h)
 {
 	switch ((enum phase)h->phase) {
@@ -357,8 +335,6 @@ static enum call_feed feed_step(struct http1 *p, struct call_io *io, struct half
 		return feed_chunk(io, h);
 	case PHASE_TRAILER:
 		return feed_trailer(io, h);
-	case PHASE_LOST_CHUNKS:
-		return feed_lost_chunks(io, h);
 	case PHASE__MAX:
 		break;
 	}
@@ -368,15 +344,11 @@ static enum call_feed feed_step(struct http1 *p, struct call_io *io, struct half
 static enum call_feed http1_feed(void *state, struct call_io *io)
 {
 	struct http1 *p = state;
-	struct half *h = &p->halves[io->side], *response = &p->halves[CALL_SIDE_RESPONSE];
+	struct half *h = &p->halves[io->side];
 	enum call_feed r = CALL_FEED_OK;
 	const uint8_t *before;
 	uint8_t phase;
 
-	if (io->turn && io->side == CALL_SIDE_REQUEST && response->phase == PHASE_LOST_CHUNKS) {
-		call_queue_end(io, call_queue_oldest(io), CALL_END_DONE);
-		*response = (struct half){ 0 };
-	}
 	do {
 		before = io->c.pos;
 		phase = h->phase;
@@ -390,11 +362,25 @@ static void http1_reset(void *state, enum call_side side, const struct call_queu
 {
 	struct http1 *p = state;
 
-	(void)queue;
-	p->halves[side] = (struct half){ 0 };
+	p->halves[side] = (struct half){ .chunked = side == CALL_SIDE_RESPONSE && queue->n &&
+						    queue->calls[0]->response.begun };
+}
+
+/* The last chunk of a response whose head was seen. */
+static size_t http1_tail(void *state, const uint8_t *bytes, size_t len)
+{
+	static const char last[] = "\r\n0\r\n\r\n";
+	const size_t n = sizeof(last) - 1;
+	struct half *h = &((struct http1 *)state)->halves[CALL_SIDE_RESPONSE];
+
+	if (!h->chunked || !((len >= n && memcmp(bytes + len - n, last, n) == 0) ||
+			     (len == n - 2 && memcmp(bytes, last + 2, n - 2) == 0)))
+		return len;
+	h->phase = PHASE_CHUNK;
+	return len - (n - 2);
 }
 
 const struct call_protocol http1_protocol = {
 	.name = "http", .kind = CALL_KIND_HTTP, .state_size = sizeof(struct http1), .ordered = true,
-	.classify = http1_classify, .feed = http1_feed, .reset = http1_reset,
+	.classify = http1_classify, .feed = http1_feed, .reset = http1_reset, .tail = http1_tail,
 };

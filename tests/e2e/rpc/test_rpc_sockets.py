@@ -216,14 +216,10 @@ def test_pipelined_calls_are_whole_or_cut(sonde, server, kernel):
     assert len([ev for ev in seen if ev.get("incomplete")]) < N
 
 
-@pytest.mark.parametrize("kernel", ["this", "5.10"], indirect=True)
-def test_first_turn_of_many_requests(sonde, kernel):
-    """Each request is kept, also beyond --head, before anybody knows that they follow each other."""
-    n = 40
-    answers = Server._answer("/5") * n
-    requests = b"GET /5 HTTP/1.1\r\nHost: here\r\nCookie: %s\r\n\r\n" % (b"c" * 80) * n
+def exchange_at_once(sonde, requests, answers, n, **options):
+    """All requests in one operation, then all responses; the calls of both ends."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]), before=kernel)
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]), **options)
         with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
             client.sendall(requests)
             assert conn.recv(len(requests), socket.MSG_WAITALL) == requests
@@ -231,7 +227,16 @@ def test_first_turn_of_many_requests(sonde, kernel):
             assert client.recv(len(answers), socket.MSG_WAITALL) == answers
         wait_for(child, {os.getpid()}, 2 * n)
     child.finish()
-    seen = calls_of(child, {os.getpid()})
+    return calls_of(child, {os.getpid()})
+
+
+@pytest.mark.parametrize("kernel", ["this", "5.10"], indirect=True)
+def test_first_turn_of_many_requests(sonde, kernel):
+    """Each request is kept, also beyond --head, before anybody knows that they follow each other."""
+    n = 40
+    answers = Server._answer("/5") * n
+    requests = b"GET /5 HTTP/1.1\r\nHost: here\r\nCookie: %s\r\n\r\n" % (b"c" * 80) * n
+    seen = exchange_at_once(sonde, requests, answers, n, before=kernel)
     assert [sum(ev["side"] == side for ev in seen) for side in ("client", "server")] == [n, n]
     assert {ev["path"] for ev in seen} == {"/5"}
 
@@ -243,16 +248,7 @@ def test_operations_beyond_a_record(sonde):
     requests = b"".join(b"GET %s HTTP/1.1\r\nHost: here\r\nCookie: %s\r\n\r\n" % (path.encode(), b"c" * 130)
                         for path, _ in asked)
     answers = b"".join(answer.replace(b"\r\n", b"\r\nX-Long: %s\r\n" % (b"x" * 100), 1) for _, answer in asked)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]))
-        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
-            client.sendall(requests)
-            assert conn.recv(len(requests), socket.MSG_WAITALL) == requests
-            conn.sendall(answers)
-            assert client.recv(len(answers), socket.MSG_WAITALL) == answers
-        wait_for(child, {os.getpid()}, 2 * n)
-    child.finish()
-    seen = calls_of(child, {os.getpid()})
+    seen = exchange_at_once(sonde, requests, answers, n)
     assert count(seen) == collections.Counter(
         (side, path, 404 if path == "/e" else 200, "done") for side in ("client", "server") for path, _ in asked)
 
@@ -340,30 +336,49 @@ def test_last_bytes_that_come_with_the_end(sonde):
     assert count(calls_of(child, {os.getpid()})) == {(side, "/late", 404, "done"): 1 for side in ("client", "server")}
 
 
-def test_bodies_that_splice_reads(sonde, server):
-    """No hook sees splice(2) read a socket: TCP's own count says how many bytes went by, and the calls stay right."""
-    one = server()
-    child = sonde("rpc", "--json", "--source", "http", "--port", str(one.address[1]))
-    head, none = Server._answer("/20000")[:-20000], Server._answer("/e")
+@contextlib.contextmanager
+def splicing():
+    """A function that reads a number of bytes of a socket through a pipe."""
     out, into = os.pipe()
-    with socket.create_connection(one.address) as s:
-        for _ in range(20):
-            s.sendall(b"GET /20000 HTTP/1.1\r\nHost: here\r\n\r\n")
-            assert s.recv(len(head), socket.MSG_WAITALL) == head
-            left = 20000
-            while left:
-                moved = os.splice(s.fileno(), into, left)
-                left -= moved
-                while moved:
-                    moved -= len(os.read(out, moved))
-            s.sendall(b"GET /e HTTP/1.1\r\nHost: here\r\n\r\n")
-            assert s.recv(len(none), socket.MSG_WAITALL) == none
-        wait_for(child, {os.getpid()}, 80)
-    child.finish()
+
+    def splice(s, left):
+        while left:
+            moved = os.splice(s.fileno(), into, left)
+            left -= moved
+            while moved:
+                moved -= len(os.read(out, moved))
+    yield splice
     os.close(out)
     os.close(into)
-    assert count(calls_of(child, {os.getpid()})) == {
-        (side, *answer, "done"): 20 for side in ("client", "server") for answer in (("/20000", 200), ("/e", 404))}
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
+def test_bytes_that_splice_reads(sonde, server, tmp_path, family):
+    """
+    No hook sees splice(2) read a socket. TCP's count, or that of the other end of a local socket, says how many bytes
+    went by: behind contents the calls stay right, behind a response with its head they are unknown.
+    """
+    one = server(family, ("127.0.0.1", 0) if family == socket.AF_INET else str(tmp_path / "socket"))
+    child = sonde("rpc", "--json", "--source", "http", "--pid", str(os.getpid()))
+    contents, behind = ["/20000", "/e", "/7"] * 20, ["/e", "/7"] * 20
+    with splicing() as splice, socket.socket(family) as s:
+        s.connect(one.address)
+        for path in contents + ["/9"] + behind:
+            head, end, content = Server._answer(path).partition(b"\r\n\r\n")
+            read = 0 if path == "/9" else len(head + end)
+            s.sendall(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path.encode())
+            s.recv(read, socket.MSG_WAITALL)
+            splice(s, len(head + end + content) - read)
+        wait_for(child, {os.getpid()}, 2 * len(contents + behind) + 2)
+    child.finish()
+
+    def right(side, paths):
+        return collections.Counter((side, path, 404 if path == "/e" else 200, "done") for path in paths)
+    seen = calls_of(child, {os.getpid()})
+    assert count(ev for ev in seen if ev["side"] == "server") == right("server", contents + ["/9"] + behind)
+    assert count(ev for ev in seen if ev["side"] == "client") == right("client", contents) + collections.Counter(
+        ("client", path, None, "lost") for path in ["/9"] + behind)
+    assert all("cut" in ev["incomplete"] for ev in seen if ev["end"] == "lost")
 
 
 def test_latency_is_between_the_clocks_of_both_programs(sonde):

@@ -14,6 +14,7 @@
 #define REQUESTS 200	/* of a connection, at most */
 #define TURN_BYTES 1024	/* kept of a turn */
 #define TAIL_BYTES 256	/* of an operation, where the status stands last */
+#define WIDE_BYTES 2048	/* of an operation, where they are kept whole: so that some are not */
 
 /* Kinds of requests: what they are answered with shows in the line of their call. */
 struct order_kind {
@@ -33,6 +34,36 @@ static const struct order_kind http[] = {
 	  TEXT("HTTP/1.1 302 Go\r\nContent-Length: 0\r\n\r\n"), "GET /302?", "=302" },
 	{ TEXT("GET /404 HTTP/1.1\r\n\r\n"),
 	  TEXT("HTTP/1.1 404 No\r\nContent-Length: 20\r\n\r\n12345678901234567890"), "GET /404 ", "=404" },
+	{ 0 },
+};
+
+#define FOUR(text) text text text text
+#define KIB FOUR(FOUR(FOUR("0123456789abcdef")))
+#define HEADS FOUR(FOUR("HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\nGET /405 HTTP/1.1\r\n\r\n0\r\n\r\n"))
+#define CHUNKS "400\r\n" KIB "\r\n400\r\n" HEADS "\r\n400\r\n" KIB "\r\n0\r\n\r\n"
+
+/* Content of every kind, and none where its length is said. */
+static const struct order_kind http_content[] = {
+	{ TEXT("GET /200 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 200 a\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKS),
+	  "GET /200 ", "=200" },
+	{ TEXT("GET /203 HTTP/1.1\r\n\r\n"),
+	  TEXT("HTTP/1.1 203 a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n"), "GET /203 ", "=203" },
+	{ TEXT("GET /206 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 206 a\r\nContent-Length: 2048\r\n\r\n" KIB HEADS),
+	  "GET /206 ", "=206" },
+	{ TEXT("GET /503 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 503 a\r\nContent-Length: 3\r\n\r\nyes"),
+	  "GET /503 ", "=503" },
+	{ TEXT("HEAD /207 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 207 a\r\nContent-Length: 2048\r\n\r\n"),
+	  "HEAD /207 ", "=207" },
+	{ TEXT("HEAD /208 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 208 a\r\nTransfer-Encoding: chunked\r\n\r\n"),
+	  "HEAD /208 ", "=208" },
+	{ TEXT("GET /304 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 304 a\r\nContent-Length: 2048\r\n\r\n"),
+	  "GET /304 ", "=304" },
+	{ TEXT("DELETE /204 HTTP/1.1\r\n\r\n"), TEXT("HTTP/1.1 204 a\r\n\r\n"), "DELETE /204 ", "=204" },
+	{ TEXT("POST /201 HTTP/1.1\r\nContent-Length: 2048\r\n\r\n" KIB HEADS),
+	  TEXT("HTTP/1.1 100 a\r\n\r\nHTTP/1.1 201 a\r\nContent-Length: 0\r\n\r\n"), "POST /201 ", "=201" },
+	{ TEXT("PUT /202 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKS),
+	  TEXT("HTTP/1.1 103 a\r\nLink: x\r\n\r\nHTTP/1.1 202 a\r\nTransfer-Encoding: chunked\r\n\r\n" CHUNKS),
+	  "PUT /202 ", "=202" },
 	{ 0 },
 };
 static const struct order_kind redis[] = {
@@ -73,6 +104,7 @@ struct order {
 	int dir;
 	unsigned n_kinds, n;
 	bool whole;				/* all bytes are kept */
+	bool parts;				/* responses are written in parts */
 };
 
 static void make_calls(struct order *o, unsigned n)
@@ -100,6 +132,8 @@ static void operate(struct order *o, enum call_dir dir, size_t end, bool lost)
 	o->f.turn = o->dir != (int)dir;
 	o->left = o->f.turn ? TURN_BYTES : o->left;
 	kept = o->whole ? size : MIN(size, o->left);
+	if (o->parts && !o->whole && call_conn_most(o->f.conn) > 1)
+		kept = MIN(size, (size_t)WIDE_BYTES);
 	o->left -= MIN(kept, o->left);
 	o->dir = (int)dir;
 	o->at[dir] = end;
@@ -146,6 +180,12 @@ static unsigned count_wrong(struct order *o, unsigned *shown)
 	return wrong + (lines > o->n ? lines - o->n : 0);
 }
 
+static void read_some(struct order *o, size_t end, int loss_pct)
+{
+	operate(o, CALL_DIR_RECEIVED, MIN(end, o->at[CALL_DIR_RECEIVED] + 1 + (size_t)(rand() % 4096)),
+		rand() % 100 < loss_pct);
+}
+
 /* A connection with up to @window requests under way; @loss_pct below 0: all bytes are kept. */
 static unsigned run(const struct order_kind *kinds, unsigned window, bool sequential, int loss_pct, unsigned *shown)
 {
@@ -155,23 +195,32 @@ static unsigned run(const struct order_kind *kinds, unsigned window, bool sequen
 	assert_non_null(o);
 	feed_init(&o->f);
 	o->whole = loss_pct < 0;
+	o->parts = kinds == http_content;
 	o->f.terse = true;
 	o->dir = CALL_DIR__MAX;
 	o->kinds = kinds;
 	make_calls(o, 1 + (unsigned)rand() % REQUESTS);
 	for (unsigned done = 0, asked; done < o->n;) {
-		size_t there = o->ends[CALL_DIR_RECEIVED][MIN(done + window, o->n) - 1];
+		const size_t *there = o->ends[CALL_DIR_RECEIVED];
 
-		operate(o, CALL_DIR_RECEIVED, MIN(there, o->at[CALL_DIR_RECEIVED] + 1 + (size_t)(rand() % 4096)),
-			rand() % 100 < loss_pct);
+		read_some(o, there[MIN(done + window, o->n) - 1], loss_pct);
 		asked = calls_until(o, CALL_DIR_RECEIVED);
 		asked = sequential ? asked : done + (unsigned)rand() % (asked - done + 1);
-		for (; done < asked; done++)
-			operate(o, CALL_DIR_SENT, o->ends[CALL_DIR_SENT][done], rand() % 100 < loss_pct);
+		for (; done < asked; done++) {
+			size_t end = o->ends[CALL_DIR_SENT][done];
+
+			while (o->parts && rand() % 2 && o->at[CALL_DIR_SENT] < end) {
+				operate(o, CALL_DIR_SENT, MIN(end, o->at[CALL_DIR_SENT] + (size_t)(rand() % 3000)),
+					rand() % 100 < loss_pct);
+				if (!sequential && !(rand() % 4))
+					read_some(o, there[MIN(done + window, o->n) - 1], loss_pct);
+			}
+			operate(o, CALL_DIR_SENT, end, rand() % 100 < loss_pct);
+		}
 	}
 	call_conn_close(o->f.conn);
 	wrong = count_wrong(o, shown);
-	if (o->whole && o->bytes[CALL_DIR_SENT].len)
+	if ((o->whole || (o->parts && window == 1 && !loss_pct)) && o->bytes[CALL_DIR_SENT].len)
 		assert_int_equal(*shown - before, o->n);
 	feed_fini(&o->f);
 	buf_fini(&o->bytes[CALL_DIR_SENT]);
@@ -187,6 +236,7 @@ static void run_all(const struct order_kind *kinds)
 	for (unsigned i = 0; i < 3000; i++)
 		wrong += run(kinds, 1 + (unsigned)rand() % (i % 2 ? 1 : 100), i % 3,
 			     i % 8 == 2 ? -1 : i % 4 ? 0 : 2, &shown);
+	print_message("%u calls with a status, %u of them with another one's\n", shown, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(shown > 50000);
 }
@@ -195,6 +245,12 @@ static void test_http(void **state)
 {
 	(void)state;
 	run_all(http);
+}
+
+static void test_http_content(void **state)
+{
+	(void)state;
+	run_all(http_content);
 }
 
 static void test_redis(void **state)
@@ -219,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http),
+		cmocka_unit_test(test_http_content),
 		cmocka_unit_test(test_redis),
 		cmocka_unit_test(test_memcached),
 		cmocka_unit_test(test_postgresql),
