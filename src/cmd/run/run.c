@@ -38,6 +38,7 @@
 #include "scap/schema.h"
 #include "scap/state/state.h"
 #include "store/store_writer.h"
+#include "sinks/outfile.h"
 #include "sinks/otlp/otlp_signals.h"
 #include "sym/sym.h"
 
@@ -177,6 +178,8 @@ static int check_types(const struct run_state *s, struct err *err)
 	return r < 0 ? r : 0;
 }
 
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
 static int on_signal(void *ctx, int signo)
 {
 	struct run_state *s = ctx;
@@ -188,6 +191,41 @@ static int on_signal(void *ctx, int signo)
 	s->signal = signo;
 	pipeline_stop(s->pipeline);
 	return 0;
+}
+
+static struct run_state *running;
+
+/* A write waits for who reads our output, and the loop for the write. */
+static void on_signal_in_write(int signo)
+{
+	on_signal(running, signo);
+}
+
+/* Ignored SIGHUP stays so: nohup(1). Ignored SIGINT, of a background job, ends us; our command inherits it so. */
+static int watch_signal(struct run_state *s, struct loop *loop, int signo)
+{
+	const struct sigaction in_write = { .sa_handler = on_signal_in_write };
+	struct sigaction was;
+	int r;
+
+	if (sigaction(signo, NULL, &was) < 0 || (signo == SIGHUP && was.sa_handler == SIG_IGN))
+		return 0;
+	r = loop_add_signal(loop, signo, on_signal, s, NULL);
+	if (r < 0 || was.sa_handler == SIG_IGN)
+		return r;
+	running = s;
+	sigaction(signo, &in_write, NULL);
+	outfile_let_in(signo);
+	return r;
+}
+
+static void leave_signals(void)
+{
+	struct sigaction is;
+
+	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
+		if (sigaction(stop_signals[i], NULL, &is) >= 0 && is.sa_handler == on_signal_in_write)
+			signal(stop_signals[i], SIG_DFL);
 }
 
 /* Sections that events of this type have in this run: kernel stacks of other events than samples come with -v. */
@@ -641,8 +679,6 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	return push_filter(s, err);
 }
 
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
 int run(const struct run_conf *c, const struct run_ops *spec)
 {
 	struct run_state s = { .conf = c, .spec = spec };
@@ -676,8 +712,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 
 	hurry(&s, !spec->command || !spec->command->len);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(stop_signals); i++)
-		if ((stop_signals[i] != SIGHUP || !spec->hangup) &&
-		    (r = loop_add_signal(loop, stop_signals[i], on_signal, &s, NULL)) < 0)
+		if ((stop_signals[i] != SIGHUP || !spec->hangup) && (r = watch_signal(&s, loop, stop_signals[i])) < 0)
 			err_errno(&err, r, "cannot wait for signals");
 	s.loop = loop;
 	if (r >= 0)
@@ -705,6 +740,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	filter_free(s.of_sums);
 	run_select_push_fini(&s.push);
 	format_free(s.print);
+	leave_signals();
 	loop_free(loop);
 	if (r == -EPIPE)	/* reader closed the pipe (| head): not an error */
 		return CMD_BY_SIGNAL + SIGPIPE;
