@@ -4,6 +4,7 @@ the process that used the socket last, from that process's first read on."""
 import collections
 import json
 
+import drops
 import fields
 import helpers
 import packets
@@ -39,30 +40,30 @@ def run(stage):
     server = stage.start("server", *stage.python("passed.py"), "serve", link.b_ip, PORT, netns=link.b)
     stage.expect(server, "up")
     watch = stage.watch("monitor", "monitor", "--netns", link.a.name, "--netns", link.b.name, f"tcp port {PORT}")
+    trace = stage.trace_drops()
     stage.run("client", *stage.python("prefork.py"), "talk", link.b_ip, PORT,
               max(2 * THREADS, stage.events // EVENTS_OF_CONNECTION), REQUESTS, THREADS,
               stage.random.randrange(1 << 30), netns=link.a)
-    dropped = lost(link.a) + lost(link.b)
+    dropped, traced = lost(link.a) + lost(link.b), trace.counts()
     recording = stage.finish(watch)
     stage.stop(server)
-    check(stage, recording, link, dropped)
+    check(stage, recording, link)
+    drops.judge(stage.score("lost-packets"), drops.shown(packets.of_port(recording, PORT)), dropped, traced,
+                drops.init_threads())
     stage.check_replay(recording)
 
 
-def check(stage, recording, link, dropped):
+def check(stage, recording, link):
     clients, users = packets.ends_of(stage.truth("client")), collections.defaultdict(list)
     for row in sorted(stage.truth("server"), key=lambda row: row["before"]):
         users[tuple(row["local"]), tuple(row["peer"])].append(row)
     stage.score("ways").equal({row["way"] for rows in users.values() for row in rows}, WAYS, "ways to a user")
-    shown = 0
     for ev in packets.of_port(recording, PORT):
-        shown += ev["type"] == "net.drop" and ev["reason"] == "NETFILTER_DROP"
         local = packets.local_tuple(ev, clients if ev["netns"] == link.a.inode else users)
         if ev["netns"] == link.a.inode:
             packets.judge_process(stage.score("client"), ev, fields.local_end(ev), clients[local])
         else:
             judge(stage, ev, users[local])
-    stage.score("lost-packets").equal(shown, dropped, "packets that nft dropped are shown")
 
 
 def judge(stage, ev, rows):

@@ -21,7 +21,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
 sys.path[:0] = [os.path.join(os.path.dirname(HERE), folder) for folder in ("e2e", "workloads")]
-import helpers  # noqa: E402  the paths above are needed first
+import drops  # noqa: E402  the paths above are needed first
+import helpers  # noqa: E402
 import own_mounts  # noqa: E402
 from score import Score  # noqa: E402
 
@@ -103,7 +104,7 @@ class Stage:
         self.missing = {}       # aspect or "*": reason
         self.lacking = {}       # the same, of what is skipped
         self.seen = 0           # events of all runs of sonde
-        self._namespaces, self._children, self._watches, self._cgroups = [], [], [], []
+        self._namespaces, self._children, self._watches, self._cgroups, self._traces = [], [], [], [], []
         # copies, so that they can be renamed away
         shutil.copytree(PROGRAMS, self.path("programs"))
 
@@ -203,6 +204,10 @@ class Stage:
         self._watches.append(Watch(self.path(name), [str(word) for word in words], more))
         return self._watches[-1]
 
+    def trace_drops(self):
+        self._traces.append(drops.Trace(self))
+        return self._traces[-1]
+
     def repeat_until_seen(self, watch, containing, is_it, act):
         """act(turn) until @watch has an event for which is_it(event) is true."""
         end = time.monotonic() + PROGRAM_S
@@ -229,8 +234,8 @@ class Stage:
                 watch.sonde.child.wait()
         for child in self._children:
             self.stop(child)
-        for ns in self._namespaces:
-            ns.close()
+        for one in [*self._traces, *self._namespaces]:
+            one.close()
         for path in self._cgroups:
             os.rmdir(path)
 
