@@ -140,7 +140,7 @@ static void operate(struct order *o, enum call_dir dir, size_t end, bool lost)
 	if (lost && at)
 		return;
 	o->f.offsets[dir] = at;
-	tail = o->kinds == postgresql ? MIN(size - kept, TAIL_BYTES) : 0;
+	tail = o->kinds == postgresql ? MIN(size - kept, (size_t)TAIL_BYTES) : 0;
 	feed_bytes(&o->f, dir, o->bytes[dir].data + at, kept, size - kept - tail);
 	o->f.turn = false;
 	if (tail)
