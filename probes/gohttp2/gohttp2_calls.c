@@ -45,9 +45,7 @@ void gohttp2_calls_fini(struct gohttp2_calls *t)
 
 struct gohttp2_conn *gohttp2_calls_conn_find(const struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
 {
-	struct gohttp2_conn **slot = map_find(&t->conns, key);
-
-	return slot ? *slot : NULL;
+	return map_find_ptr(&t->conns, key);
 }
 
 /* The least recently used connection without calls; NULL if all have some. */
@@ -64,7 +62,7 @@ static struct gohttp2_conn *idle_conn(const struct gohttp2_calls *t)
 
 struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struct gohttp2_conn_key *key)
 {
-	struct gohttp2_conn *c = gohttp2_calls_conn_find(t, key), **slot;
+	struct gohttp2_conn *c = gohttp2_calls_conn_find(t, key);
 
 	if (c) {
 		list_remove(&c->lru);
@@ -73,13 +71,9 @@ struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struc
 	}
 	if (t->conns.len >= GOHTTP2_CONNS_MAX && (c = idle_conn(t)))
 		gohttp2_calls_conn_remove(t, c);
-	c = calloc(1, sizeof(*c));
-	slot = c ? map_add(&t->conns, key, NULL) : NULL;
-	if (!slot) {
-		free(c);
+	c = map_add_new(&t->conns, key, sizeof(*c));
+	if (!c)
 		return NULL;
-	}
-	*slot = c;
 	c->key = *key;
 	c->fd = -1;
 	list_init(&c->calls);
@@ -89,9 +83,7 @@ struct gohttp2_conn *gohttp2_calls_conn_add(struct gohttp2_calls *t, const struc
 
 struct gohttp2_conn *gohttp2_calls_conn_of_cookie(const struct gohttp2_calls *t, uint64_t cookie)
 {
-	struct gohttp2_conn **slot = t->ready ? map_find(&t->cookies, &cookie) : NULL;
-
-	return slot ? *slot : NULL;
+	return t->ready ? map_find_ptr(&t->cookies, &cookie) : NULL;
 }
 
 static void forget_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c)
@@ -102,15 +94,12 @@ static void forget_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c)
 
 void gohttp2_calls_conn_set_cookie(struct gohttp2_calls *t, struct gohttp2_conn *c, uint64_t cookie)
 {
-	struct gohttp2_conn **slot;
-
 	if (cookie == c->keys.cookie)
 		return;
 	forget_cookie(t, c);
 	c->keys.cookie = cookie;
-	slot = cookie ? map_add(&t->cookies, &cookie, NULL) : NULL;
-	if (slot)
-		*slot = c;
+	if (cookie)
+		map_put(&t->cookies, &cookie, &c);
 }
 
 void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
@@ -125,21 +114,16 @@ void gohttp2_calls_conn_remove(struct gohttp2_calls *t, struct gohttp2_conn *c)
 
 struct gohttp2_call *gohttp2_calls_find(const struct gohttp2_calls *t, const struct gohttp2_call_key *key)
 {
-	struct gohttp2_call **slot = map_find(&t->calls, key);
-
-	return slot ? *slot : NULL;
+	return map_find_ptr(&t->calls, key);
 }
 
 struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct gohttp2_call_key *key,
 				       struct gohttp2_conn *conn)
 {
-	struct gohttp2_call *c = calloc(1, sizeof(*c)), **slot = c ? map_add(&t->calls, key, NULL) : NULL;
+	struct gohttp2_call *c = map_add_new(&t->calls, key, sizeof(*c));
 
-	if (!slot) {
-		free(c);
+	if (!c)
 		return NULL;
-	}
-	*slot = c;
 	c->key = *key;
 	c->conn = conn;
 	c->body.status = CALL_EVENT_STATUS_UNKNOWN;
@@ -150,18 +134,13 @@ struct gohttp2_call *gohttp2_calls_add(struct gohttp2_calls *t, const struct goh
 
 struct gohttp2_call *gohttp2_calls_numbered(const struct gohttp2_calls *t, uint64_t number)
 {
-	struct gohttp2_call **slot = number ? map_find(&t->numbers, &number) : NULL;
-
-	return slot ? *slot : NULL;
+	return number ? map_find_ptr(&t->numbers, &number) : NULL;
 }
 
 int gohttp2_calls_set_number(struct gohttp2_calls *t, struct gohttp2_call *c, uint64_t number)
 {
-	struct gohttp2_call **slot = map_add(&t->numbers, &number, NULL);
-
-	if (!slot)
+	if (map_put(&t->numbers, &number, &c) < 0)
 		return -ENOMEM;
-	*slot = c;
 	c->number = number;
 	return 0;
 }

@@ -415,7 +415,6 @@ static bool has_file(struct gohttp2_files *f, uint32_t tgid, const struct file *
 static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, struct file *file)
 {
 	struct process *p;
-	bool is_new;
 	int r = give_layouts(f, tgid, file);
 
 	if (r >= 0 && !gohttp2_exe_is_there(f->proc_fd, tgid)) {	/* it ended before the kernel side knew it */
@@ -425,7 +424,7 @@ static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, stru
 	}
 	if (r < 0)
 		return r;
-	p = map_add(&f->processes, &tgid, &is_new);
+	p = map_add(&f->processes, &tgid, NULL);
 	if (!p || vec_grow(&p->files) < 0)
 		return -ENOMEM;
 	p->start_ns = start_ns;

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/macros.h"
 #include "event/names.h"
 #include "probe/env.h"
 #include "probes/net/flow/net_flow_wire.h"
@@ -83,13 +84,11 @@ int net_names_iface(struct net_names *n, uint32_t netns, uint32_t ifindex, const
 
 int net_names_space(struct net_names *n, uint32_t netns)
 {
-	bool fresh = false;
 	char name[256];
+	int r = netns ? map_note(&n->spaces, &netns) : 0;
 
-	if (!netns || !map_add(&n->spaces, &netns, &fresh))
-		return netns ? -ENOMEM : 0;
-	if (!fresh || net_ns_name(netns, name, sizeof(name)) < 0)
-		return 0;
+	if (r <= 0 || net_ns_name(netns, name, sizeof(name)) < 0)
+		return MIN(r, 0);
 	return probe_env_inject_name(n->env, SONDE_NAME_NETNS, netns, name);
 }
 

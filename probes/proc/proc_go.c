@@ -134,7 +134,6 @@ static void publish(const struct proc_go *g, const struct file_key *key, const s
 static bool file_of(struct proc_go *g, int fd, const struct file_key *key, struct file *ret)
 {
 	const struct file *known = map_find(&g->files, key);
-	struct file *slot;
 
 	if (known) {
 		*ret = *known;
@@ -147,9 +146,7 @@ static bool file_of(struct proc_go *g, int fd, const struct file_key *key, struc
 		publish(g, key, ret);
 	if (g->files.len >= FILES_MAX)
 		map_clear(&g->files);
-	slot = map_add(&g->files, key, NULL);
-	if (slot)
-		*slot = *ret;
+	map_put(&g->files, key, ret);
 	return ret->is_go;
 }
 

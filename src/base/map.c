@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/map.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 
 enum { SLOT_EMPTY, SLOT_USED };
@@ -114,6 +116,16 @@ void *map_find(const struct map *m, const void *key)
 	return slot[0] == SLOT_USED ? slot_val(m, slot) : NULL;
 }
 
+void *map_find_ptr(const struct map *m, const void *key)
+{
+	const void *slot = map_find(m, key);
+	void *p = NULL;
+
+	if (slot)
+		memcpy(&p, slot, sizeof(p));
+	return p;
+}
+
 static bool resize(struct map *m, size_t cap)
 {
 	struct map old = *m;
@@ -149,6 +161,30 @@ void *map_add(struct map *m, const void *key, bool *ret_new)
 		m->len++;
 	}
 	return slot_val(m, slot);
+}
+
+int map_put(struct map *m, const void *key, const void *val)
+{
+	void *slot = map_add(m, key, NULL);
+
+	if (!slot)
+		return -ENOMEM;
+	memcpy(slot, val, m->val_size);
+	return 0;
+}
+
+int map_note(struct map *m, const void *key)
+{
+	bool is_new;
+
+	return map_add(m, key, &is_new) ? is_new : -ENOMEM;
+}
+
+void *map_add_new(struct map *m, const void *key, size_t size)
+{
+	_cleanup_free_ void *p = calloc(1, size);
+
+	return p && map_put(m, key, &p) >= 0 ? TAKE_PTR(p) : NULL;
 }
 
 /* Backward-shift deletion: without tombstones, look-ups stay fast in a table that churns. */

@@ -25,8 +25,20 @@ void map_clear(struct map *m);
 /* The value of @key, or NULL. */
 void *map_find(const struct map *m, const void *key);
 
+/* The pointer of @key in a table of pointers, or NULL. */
+void *map_find_ptr(const struct map *m, const void *key);
+
 /* The value of @key, zeroed if the key is new (*ret_new is true then). NULL without memory. */
 void *map_add(struct map *m, const void *key, bool *ret_new);
+
+/* Sets the value of @key, known or new, to a copy of @val. -ENOMEM. */
+int map_put(struct map *m, const void *key, const void *val);
+
+/* 1: the key is new; 0: it was there; -ENOMEM. */
+int map_note(struct map *m, const void *key);
+
+/* In a table of pointers, a zeroed object of @size bytes for a new key. The caller's; NULL without memory. */
+void *map_add_new(struct map *m, const void *key, size_t size);
 
 /* Returns true if the key was there. */
 bool map_remove(struct map *m, const void *key);

@@ -172,11 +172,10 @@ static int take_code(struct jitdump *j, uint64_t start, uint64_t size, struct na
 
 static int take_load(struct jitdump *j, uint64_t off, uint64_t len)
 {
-	struct name_at at = { .off = off + LOAD_BYTES }, *known;
+	struct name_at at = { .off = off + LOAD_BYTES };
 	uint8_t raw[LOAD_BYTES];
 	struct cursor c = cur_init(raw, sizeof(raw));
 	uint64_t addr, size, index;
-	bool is_new;
 	int r;
 
 	if (len < LOAD_BYTES || !read_at(&j->in, off, raw, sizeof(raw)))
@@ -186,12 +185,8 @@ static int take_load(struct jitdump *j, uint64_t off, uint64_t len)
 	size = cur_u64(&c);
 	index = cur_u64(&c);
 	at.len = len - LOAD_BYTES;
-	if (j->loads.len < LOADS_MAX) {
-		known = map_add(&j->loads, &index, &is_new);
-		if (!known)
-			return -ENOMEM;
-		*known = at;
-	}
+	if (j->loads.len < LOADS_MAX && map_put(&j->loads, &index, &at) < 0)
+		return -ENOMEM;
 	r = take_code(j, addr, size, at, true);
 	j->debug_len = 0;
 	return r;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/macros.h"
 #include "base/map.h"
 #include "event/value.h"
@@ -70,7 +71,7 @@ static void forget(struct names *n, const struct name_key *key)
 int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *name, size_t len)
 {
 	struct name_key k = { .key = key, .space = space };
-	char **val, *copy;
+	_cleanup_free_ char *copy = NULL;
 
 	len = strnlen(name, len);
 	n->generation++;
@@ -80,14 +81,9 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 	if (len > NAMES_BYTES_MAX || n->bytes + len + 1 + ENTRY_COST > NAMES_BYTES_MAX)
 		return -ENOSPC;
 	copy = strndup(name, len);
-	if (!copy)
+	if (!copy || map_put(&n->map, &k, &copy) < 0)
 		return -ENOMEM;
-	val = map_add(&n->map, &k, NULL);
-	if (!val) {
-		free(copy);
-		return -ENOMEM;
-	}
-	*val = copy;
+	TAKE_PTR(copy);
 	n->spaces |= space_bit(space);
 	n->bytes += len + 1 + ENTRY_COST;
 	return 0;
@@ -96,10 +92,10 @@ int event_names_set(struct names *n, uint32_t space, uint64_t key, const char *n
 const char *event_names_get(const struct names *n, uint32_t space, uint64_t key)
 {
 	struct name_key k = { .key = key, .space = space };
-	char **val = n && n->spaces & space_bit(space) ? map_find(&n->map, &k) : NULL;
+	const char *name = n && n->spaces & space_bit(space) ? map_find_ptr(&n->map, &k) : NULL;
 
-	if (val)
-		return **val ? *val : NULL;
+	if (name)
+		return *name ? name : NULL;
 	return n && n->below ? event_names_get(n->below, space, key) : NULL;
 }
 

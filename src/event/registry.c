@@ -40,17 +40,10 @@ void registry_free(struct registry *r)
 
 static int add_one(struct registry *r, const struct event_desc *d)
 {
-	const struct event_desc **slot;
-	bool is_new;
-
 	if (registry_find_name(r, d->name) || registry_find(r, d->type))
 		return -EEXIST;
-	if (vec_grow(&r->descs) < 0)
+	if (vec_grow(&r->descs) < 0 || map_put(&r->by_type, &d->type, &d) < 0)
 		return -ENOMEM;
-	slot = map_add(&r->by_type, &d->type, &is_new);
-	if (!slot)
-		return -ENOMEM;
-	*slot = d;
 	r->descs.items[r->descs.len++] = d;
 	return 0;
 }
@@ -68,9 +61,7 @@ int registry_add(struct registry *r, const struct event_desc *const *descs)
 
 const struct event_desc *registry_find(const struct registry *r, uint16_t type)
 {
-	const struct event_desc **slot = map_find(&r->by_type, &type);
-
-	return slot ? *slot : NULL;
+	return map_find_ptr(&r->by_type, &type);
 }
 
 const struct event_desc *registry_find_name(const struct registry *r, const char *name)

@@ -92,14 +92,13 @@ int cgroup_names_first(struct cgroup_names *c, uint64_t id, char *buf, size_t ca
 	size_t prefix = strlen(c->mount);
 	_cleanup_close_ int fd = -1;
 	const char *below;
-	bool is_new;
 	ssize_t n;
 
 	if (!id || map_find(&c->known, &id))
 		return 0;
 	if (c->known.len >= MAX_KNOWN)
 		map_clear(&c->known);
-	if (!map_add(&c->known, &id, &is_new))
+	if (map_note(&c->known, &id) < 0)
 		return -ENOMEM;
 	fd = open_by_id(c, id);
 	if (fd < 0)

@@ -104,7 +104,7 @@ static bool is_suppressed(struct sonde *h, const struct event *ev, const struct 
 	const struct scap_view *v = scap_state_view(ev);
 	const struct scap_thread *t = v ? v->thread : NULL;
 	bool gone = p->head->type == SCAP_PROCEXIT_1_E || p->head->type == SCAP_PROCEXIT_E;
-	bool yes, is_new;
+	bool yes;
 
 	if (!t || !h->n_comms)
 		return false;
@@ -113,7 +113,7 @@ static bool is_suppressed(struct sonde *h, const struct event *ev, const struct 
 	if (yes && gone)
 		map_remove(&h->suppressed, &t->tid);
 	else if (yes)
-		map_add(&h->suppressed, &t->tid, &is_new);
+		map_note(&h->suppressed, &t->tid);
 	h->n_suppressed += yes;
 	return yes;
 }

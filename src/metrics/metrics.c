@@ -273,10 +273,8 @@ static struct series *series_of(struct metrics *m, struct row *r, const struct e
 		return &r->series.items[*index];
 	if (r->series.len > m->o.max_series)
 		return &r->series.items[0];
-	index = map_add(&r->by_key, &key, NULL);
-	if (!index)
+	if (map_put(&r->by_key, &key, &(uint32_t){ (uint32_t)r->series.len }) < 0)
 		return NULL;
-	*index = (uint32_t)r->series.len;
 	s = add_series(r, key, m->cells.data, m->cells.len);
 	if (!s)
 		map_remove(&r->by_key, &key);
@@ -300,10 +298,9 @@ static void prune_seen(struct row *r, uint64_t now_ns)
 	map_init(&keep, r->seen.key_size, r->seen.val_size);
 	while (map_next(&r->seen, &pos, &key, &val)) {
 		const struct seen *s = val;
-		void *to = s->last_ns + IDS_IDLE_NS > now_ns ? map_add(&keep, key, NULL) : NULL;
 
-		if (to)
-			memcpy(to, s, r->seen.val_size);
+		if (s->last_ns + IDS_IDLE_NS > now_ns)
+			map_put(&keep, key, s);
 	}
 	map_fini(&r->seen);
 	r->seen = keep;

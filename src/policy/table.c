@@ -144,14 +144,12 @@ static int add_net(struct build *b, int type, const struct ipnet *net, struct ma
 		.key = { .bits = SONDE_POLICY_PREFIX + net->bits, .ask = (uint8_t)type, .family = net->ip.family },
 	};
 	const struct criterion c = { .matches = net_matches, .type = type, .net = *net };
-	bool new = false;
 	int r;
 
 	memcpy(row.key.addr, net->ip.addr, sizeof(row.key.addr));
-	if (!map_add(done, &row.key, &new))
-		return -ENOMEM;
-	if (!new)
-		return 0;
+	r = map_note(done, &row.key);
+	if (r <= 0)
+		return r;
 	r = add_set(b, &c, &row.set);
 	if (r < 0 || vec_push(&b->t->prefixes, row) < 0)
 		return r < 0 ? r : -ENOMEM;

@@ -27,9 +27,7 @@ void kernel_names_fini(struct kernel_names *k)
 
 int kernel_names_add(struct kernel_names *k, uint64_t addr)
 {
-	bool fresh = false;
-
-	return map_add(&k->reported, &addr, &fresh) ? fresh : -ENOMEM;
+	return map_note(&k->reported, &addr);
 }
 
 static int read_ksyms(struct kernel_names *k, struct coop *coop)

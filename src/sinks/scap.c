@@ -100,7 +100,7 @@ static int write_row(struct sink *s, const struct params *p)
 		if (p->head->type == SCAP_ROW_FD)
 			params_i64(p, 0, &tid);
 		if (p->head->type == SCAP_ROW_THREAD && params_i64(p, 0, &tid)) {
-			map_add(&st->told, &tid, &(bool){ false });
+			map_note(&st->told, &tid);
 			tid = 0;
 		}
 		r = want_list(s, kinds[i].number, tid);
@@ -428,22 +428,21 @@ static int note_child(struct sink *s, const struct scap_view *v)
 	    v->p.head->type == SCAP_EXECVE_19_X || v->p.head->type == SCAP_EXECVEAT_X)
 		return 0;
 	child = child ? child : v->p.head->tid;
-	return map_add(&st->told, &child, NULL) ? 0 : -ENOMEM;
+	return MIN(map_note(&st->told, &child), 0);
 }
 
 static int introduce_container(struct sink *s, const struct scap_view *v)
 {
 	const struct scap_str *id = v->thread->container;
 	struct scap *st = s->state;
-	bool is_new = false;
 	uint64_t hash;
+	int r;
 
 	if (!id || !scap_state_container(v->state, id))
 		return 0;
 	hash = map_hash(id->data, id->len);
-	if (!map_add(&st->told_containers, &hash, &is_new))
-		return -ENOMEM;
-	return is_new ? scap_state_announce_container(v->state, id, on_announced, s) : 0;
+	r = map_note(&st->told_containers, &hash);
+	return r > 0 ? scap_state_announce_container(v->state, id, on_announced, s) : r;
 }
 
 /* Introduces a thread before its first event if its creation is not in the file: filtered out or lost. */

@@ -26,13 +26,9 @@ struct file {
 
 static struct file *find(struct state_files *t, const struct file_key *key)
 {
-	struct file **slot;
-
 	if (t->recent && t->recent->key.number == key->number && t->recent->key.instance == key->instance)
 		return t->recent;
-	slot = map_find(&t->by_number, key);
-	t->recent = slot ? *slot : NULL;
-	return t->recent;
+	return t->recent = map_find_ptr(&t->by_number, key);
 }
 
 static size_t bytes_of(const struct file *f)
@@ -83,18 +79,16 @@ int state_file_set(struct state *s, uint16_t instance, uint64_t number, const vo
 {
 	const struct file_key key = { .number = number, .instance = instance };
 	struct state_files *t = &s->files;
-	struct file *f = find(t, &key), **slot;
+	struct file *f = find(t, &key);
 
 	if (f)
 		forget(t, f);
 	make_room(t, len);
 	f = malloc(sizeof(*f) + len);
-	slot = f ? map_add(&t->by_number, &key, NULL) : NULL;
-	if (!slot) {
+	if (!f || map_put(&t->by_number, &key, &f) < 0) {
 		free(f);
 		return -ENOMEM;
 	}
-	*slot = f;
 	f->key = key;
 	f->len = len;
 	f->used = false;

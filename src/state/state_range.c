@@ -43,9 +43,7 @@ struct range_sock {
 
 static struct range_sock *find(const struct state_ranges *t, uint64_t cookie)
 {
-	struct range_sock **slot = map_find(&t->by_cookie, &cookie);
-
-	return slot ? *slot : NULL;
+	return map_find_ptr(&t->by_cookie, &cookie);
 }
 
 static void forget(struct state_ranges *t, struct range_sock *k)
@@ -67,7 +65,7 @@ static struct range_sock *oldest(struct state_ranges *t)
 
 static struct range_sock *get(struct state_ranges *t, uint64_t cookie)
 {
-	struct range_sock *k = find(t, cookie), **slot;
+	struct range_sock *k = find(t, cookie);
 
 	if (k) {
 		list_remove(&k->age);
@@ -76,13 +74,9 @@ static struct range_sock *get(struct state_ranges *t, uint64_t cookie)
 	}
 	if (t->by_cookie.len >= SOCKETS_MAX)
 		forget(t, oldest(t));
-	k = calloc(1, sizeof(*k));
-	slot = k ? map_add(&t->by_cookie, &cookie, NULL) : NULL;
-	if (!slot) {
-		free(k);
+	k = map_add_new(&t->by_cookie, &cookie, sizeof(*k));
+	if (!k)
 		return NULL;
-	}
-	*slot = k;
 	k->cookie = cookie;
 	list_add(&t->socks, &k->age);
 	return k;

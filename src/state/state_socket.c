@@ -36,9 +36,7 @@ struct sock {
 
 static struct sock *find(const struct state_sockets *t, uint64_t cookie)
 {
-	struct sock **e = map_find(&t->by_cookie, &cookie);
-
-	return e ? *e : NULL;
+	return map_find_ptr(&t->by_cookie, &cookie);
 }
 
 /* ---- room ---- */
@@ -97,16 +95,12 @@ static void make_room(struct state *s, struct state_sockets *t)
 static struct sock *add_sock(struct state *s, uint64_t cookie)
 {
 	struct state_sockets *t = &s->socks;
-	struct sock *e, **at;
+	struct sock *e;
 
 	make_room(s, t);
-	e = calloc(1, sizeof(*e));
-	at = e ? map_add(&t->by_cookie, &cookie, NULL) : NULL;
-	if (!at) {
-		free(e);
+	e = map_add_new(&t->by_cookie, &cookie, sizeof(*e));
+	if (!e)
 		return NULL;
-	}
-	*at = e;
 	e->cookie = cookie;
 	e->owners = &e->first;
 	e->cap = 1;

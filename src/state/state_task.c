@@ -33,9 +33,7 @@ struct task {
 
 static struct task *chain_of(const struct state_tasks *t, uint32_t id)
 {
-	struct task **p = map_find(&t->by_id, &id);
-
-	return p ? *p : NULL;
+	return map_find_ptr(&t->by_id, &id);
 }
 
 static struct task **hot_of(struct state_tasks *t, uint32_t id)

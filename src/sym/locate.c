@@ -91,13 +91,7 @@ static int kernel_module(struct sym *s, const char *name, size_t len, uint32_t *
 		return 0;
 	}
 	r = sym_module_new(s, SYM_KERNEL, name, len, ret);
-	if (r < 0)
-		return r;
-	have = map_add(&s->by_kmod, &hash, NULL);
-	if (!have)
-		return -ENOMEM;
-	*have = *ret;
-	return 0;
+	return r < 0 ? r : map_put(&s->by_kmod, &hash, ret);
 }
 
 /* "name+0xoffset [module]"; the last two parts are optional. */

@@ -229,13 +229,7 @@ static int module_of_fd(struct sym *s, const struct file_fact *f, int fd, bool s
 		return 0;
 	}
 	r = sym_module_new(s, SYM_FILE, f->path, f->path_len, ret);
-	if (r < 0 || !known)
-		return r;
-	have = map_add(&s->by_file, &k, NULL);
-	if (!have)
-		return -ENOMEM;
-	*have = *ret;
-	return 0;
+	return r < 0 || !known ? r : map_put(&s->by_file, &k, ret);
 }
 
 static int new_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
@@ -285,13 +279,9 @@ int sym_module_of_file(struct sym *s, const struct file_fact *f, uint32_t *ret)
 	if (have) {
 		index = *have;
 	} else {
-		r = new_file(s, f, &index);
+		r = new_file(s, f, &index) ?: map_put(&s->by_file, &k, &index);
 		if (r < 0)
 			return r;
-		have = map_add(&s->by_file, &k, NULL);
-		if (!have)
-			return -ENOMEM;
-		*have = index;
 	}
 	m = sym_module_at(s, index);
 	m->seen = f->seen;

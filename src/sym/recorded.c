@@ -73,15 +73,7 @@ static void take_func(struct sym *s, struct cursor *c, struct sym_func *ret)
 
 static int keep(struct sym *s, const struct recorded_key *k, const struct sym_frame *f)
 {
-	struct sym_frame *slot;
-
-	if (!k->w[3] || s->recorded.len >= RECORDED_MAX)
-		return 0;
-	slot = map_add(&s->recorded, k, NULL);
-	if (!slot)
-		return -ENOMEM;
-	*slot = *f;
-	return 0;
+	return k->w[3] && s->recorded.len < RECORDED_MAX ? map_put(&s->recorded, k, f) : 0;
 }
 
 /* A file with both identities is found by either. */

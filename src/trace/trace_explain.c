@@ -300,14 +300,13 @@ int trace_explain_add(struct trace_explain *e, const struct trace_call *c)
 	struct operation *o = operation_of(e, trace_fact_text(c->names, root->of_call.method));
 	struct one_call call = { .id = root->of_call.id, .ns = c->end_ns - c->begin_ns,
 				 .failed = root->of_call.error };
-	bool is_new;
+	int r;
 
 	if (!o)
 		return e->operations.len >= OPERATIONS_MAX ? 0 : -ENOMEM;
-	if (!map_add(&o->ids, &call.id, &is_new))
-		return -ENOMEM;
-	if (!is_new)
-		return 0;
+	r = map_note(&o->ids, &call.id);
+	if (r <= 0)
+		return r;
 	if (o->calls.len >= CALLS_MAX) {
 		o->beyond++;
 		return 0;

@@ -310,11 +310,8 @@ static int make_room(struct view_fold *f)
 	}
 	f->groups.len = kept;
 	for (uint32_t i = 0; i < kept; i++) {
-		uint32_t *at = map_add(&f->by_id, &f->groups.items[i].id, NULL);
-
-		if (!at)
+		if (map_put(&f->by_id, &f->groups.items[i].id, &i) < 0)
 			return -ENOMEM;
-		*at = i;
 	}
 	return r;
 }
@@ -393,10 +390,8 @@ static void purge_flows(struct view_fold *f)
 
 	map_init(&keep, sizeof(uint64_t), sizeof(struct flow));
 	while (map_next(&f->flows, &pos, &key, &val)) {
-		struct flow *to = ((struct flow *)val)->ended ? NULL : map_add(&keep, key, NULL);
-
-		if (to)
-			*to = *(struct flow *)val;
+		if (!((struct flow *)val)->ended)
+			map_put(&keep, key, val);
 	}
 	map_fini(&f->flows);
 	f->flows = keep;

@@ -101,7 +101,6 @@ static void on_new_link(struct net_watch *w, const struct nlmsghdr *h, const str
 {
 	struct net_link l = { .ifindex = (uint32_t)m->ifi_index, .type = m->ifi_type, .flags = m->ifi_flags };
 	const struct nlattr *a;
-	uint64_t *seen;
 
 	mnl_attr_for_each(a, h, sizeof(*m)) {
 		if (mnl_attr_get_type(a) == IFLA_IFNAME)
@@ -109,9 +108,7 @@ static void on_new_link(struct net_watch *w, const struct nlmsghdr *h, const str
 		else if (mnl_attr_get_type(a) == IFLA_LINKINFO)
 			read_kind(&l, a);
 	}
-	seen = map_add(&w->links, &l.ifindex, NULL);
-	if (seen)
-		*seen = w->round;
+	map_put(&w->links, &l.ifindex, &w->round);
 	w->ops->link(w->ctx, &l, l.flags & IFF_UP);
 }
 

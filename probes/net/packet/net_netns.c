@@ -85,12 +85,10 @@ static void select_drops(struct net_netns *s, uint32_t ifindex, bool on)
 static void on_link(void *ctx, const struct net_link *l, bool up)
 {
 	struct net_netns *s = ctx;
-	struct net_link *have = map_add(&s->links, &l->ifindex, NULL);
 	bool selected = net_setup_iface(&s->all->setup, l->name);
 	struct err e = { 0 };
 
-	if (have)
-		*have = *l;
+	map_put(&s->links, &l->ifindex, l);
 	net_names_iface(&s->all->names, s->inode, l->ifindex, l->name);
 	if (s->all->part[NET_PART_RECORDER])
 		net_recorder_link(s->all->part[NET_PART_RECORDER], s->inode, l);

@@ -126,9 +126,8 @@ static void emit_iface(struct net_rules *r, const struct net_count_key *k)
 	} query = { .ifindex = k->ifindex };
 	_cleanup_close_ int fd = -1;
 	char inode[16];
-	bool is_new = false;
 
-	if (!map_add(&r->ifaces, &key, &is_new) || !is_new)
+	if (map_note(&r->ifaces, &key) <= 0)
 		return;
 	snprintf(inode, sizeof(inode), "%u", k->netns);
 	fd = net_ns_open(inode, NULL);

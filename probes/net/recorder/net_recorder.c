@@ -224,12 +224,8 @@ void net_recorder_link(struct net_recorder *k, uint32_t netns, const struct net_
 {
 	const struct net_point_row *row = net_point_find(l);
 	uint64_t key = names_iface_key(netns, l->ifindex);
-	uint8_t *points = map_add(&k->points, &key, NULL);
 
-	if (!points)	/* a packet without a point */
-		return;
-	points[0] = row->in;
-	points[1] = row->out;
+	map_put(&k->points, &key, (const uint8_t[2]){ row->in, row->out }); /* if not: a packet without a point */
 }
 
 /* ---- drops ---- */

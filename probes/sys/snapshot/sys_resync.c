@@ -49,11 +49,10 @@ struct resync {
 static void note_thread(struct resync *h, const struct params_out *row)
 {
 	struct cursor c = cur_init(row->bytes.data, row->bytes.len);
-	uint32_t tid = (uint32_t)cur_u64(&c), *slot;
+	uint32_t tid = (uint32_t)cur_u64(&c);
 
-	slot = cur_ok(&c) ? map_add(&h->tasks, &tid, NULL) : NULL;
-	if (slot)
-		*slot = h->gaps;
+	if (cur_ok(&c))
+		map_put(&h->tasks, &tid, &h->gaps);
 }
 
 #define ROW_CGROUPS 22	/* in a thread row: tables/scap_rows.tsv */
@@ -207,7 +206,6 @@ static bool may_spend(struct resync *h, uint64_t now_ns)
 static void read_again(struct resync *h, uint32_t tgid, uint32_t tid, bool is_new)
 {
 	uint64_t now_ns = clock_boot_ns();
-	uint32_t *slot;
 
 	if (!may_spend(h, now_ns)) {
 		h->stats.postponed++;
@@ -221,9 +219,7 @@ static void read_again(struct resync *h, uint32_t tgid, uint32_t tid, bool is_ne
 	if (sys_scan_process(h->scan, tgid, tgid, true) >= 0)
 		h->stats.healed++;
 	sys_container_report(h->containers, on_container, h);
-	slot = map_add(&h->tasks, &tid, NULL);
-	if (slot)
-		*slot = h->gaps;	/* also if the task has exited: /proc has nothing more to offer */
+	map_put(&h->tasks, &tid, &h->gaps); /* also if the task has exited: /proc has nothing more to offer */
 	h->spent_ns += clock_boot_ns() - now_ns;
 }
 

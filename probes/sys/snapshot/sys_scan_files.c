@@ -53,10 +53,16 @@ static bool is_zero(const uint8_t *ip)
 	return !memcmp(ip, zero, sizeof(zero));
 }
 
+static void note_socket(struct scan *s, uint64_t inode, const struct scan_socket *sock)
+{
+	if (inode)
+		map_put(&s->sockets, &inode, sock);
+}
+
 /* "  0: LOCAL REMOTE STATE tx:rx tr:when retransmits uid timeout inode ..." */
 static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t family)
 {
-	struct scan_socket sock = { .l4 = l4, .family = family }, *slot;
+	struct scan_socket sock = { .l4 = l4, .family = family };
 	char local[64], remote[64];
 	unsigned long long inode;
 	unsigned state;
@@ -73,15 +79,13 @@ static void take_inet(struct scan *s, const char *line, uint8_t l4, uint8_t fami
 		sock.type = server ? FD_IPV4_SERVER : FD_IPV4;
 	else
 		sock.type = server ? FD_IPV6_SERVER : FD_IPV6;
-	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
-	if (slot)
-		*slot = sock;
+	note_socket(s, inode, &sock);
 }
 
 /* "ffff8881: 00000002 00000000 00010000 0001 01 12345 /path" */
 static void take_unix(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
-	struct scan_socket sock = { .type = FD_UNIX }, *slot;
+	struct scan_socket sock = { .type = FD_UNIX };
 	unsigned long long address, inode;
 	int at = 0;
 
@@ -93,22 +97,18 @@ static void take_unix(struct scan *s, const char *line, _unused_ uint8_t l4, _un
 	sock.name_off = (uint32_t)s->names.len;
 	sock.name_len = (uint32_t)strcspn(line, "\n");
 	buf_add(&s->names, line, sock.name_len);
-	slot = inode && !buf_error(&s->names) ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
-	if (slot)
-		*slot = sock;
+	if (!buf_error(&s->names))
+		note_socket(s, inode, &sock);
 }
 
 /* "address protocol pid groups rmem wmem dump locks drops inode" */
 static void take_netlink(struct scan *s, const char *line, _unused_ uint8_t l4, _unused_ uint8_t family)
 {
 	unsigned long long inode;
-	struct scan_socket *slot;
 
 	if (sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &inode) != 1)
 		return;
-	slot = inode ? map_add(&s->sockets, &(uint64_t){ inode }, NULL) : NULL;
-	if (slot)
-		*slot = (struct scan_socket){ .type = FD_NETLINK };
+	note_socket(s, inode, &(struct scan_socket){ .type = FD_NETLINK });
 }
 
 static void scan_sockets(struct scan *s, int pid_fd)
@@ -125,11 +125,10 @@ static void scan_sockets(struct scan *s, int pid_fd)
 	};
 	char space[64];
 	uint64_t key;
-	bool is_new = false;
 
 	sys_procfs_link(pid_fd, "ns/net", space, sizeof(space));
 	key = map_hash(space, strlen(space));
-	if (!map_add(&s->spaces, &key, &is_new) || !is_new)
+	if (map_note(&s->spaces, &key) <= 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		const char *line;

@@ -241,10 +241,8 @@ void view_table_sort(struct view_table *t)
 	map_clear(&t->by_key);
 	for (uint32_t i = 0; i < t->rows.len; i++) {
 		uint64_t hash = map_hash(t->rows.items[i].key, strlen(t->rows.items[i].key));
-		uint32_t *at = map_add(&t->by_key, &hash, NULL);
 
-		if (at)
-			*at = i;
+		map_put(&t->by_key, &hash, &i);
 	}
 }
 

@@ -54,15 +54,13 @@ static int show(void *ctx, const struct trace_call *call)
 	struct trace_conf *c = ctx;
 	uint64_t most = c->r.run.count ? c->r.run.count : c->r.select.id ? 1 : CALLS_SHOWN;
 	_cleanup_(buf_fini) struct buf out = { 0 };
-	bool is_new;
 	int r;
 
 	if (c->shown == most)
 		return 0;
-	if (!map_add(&c->ids, &call->rows[0].call.of_call.id, &is_new))
-		return -ENOMEM;
-	if (!is_new)
-		return 0;
+	r = map_note(&c->ids, &call->rows[0].call.of_call.id);
+	if (r <= 0)
+		return r;
 	if (c->shown++ && !c->r.run.json)
 		buf_add_char(&out, '\n');
 	r = c->r.run.json ? trace_json(call, c->r.clock_offset_ns, false, &out) : trace_text(call, width_of(c), &out);

@@ -82,13 +82,10 @@ static void learn(struct bcc_mntns *f, const struct event *ev)
 {
 	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
 		const struct field *field = &ev->desc->fields[i];
-		uint64_t ns, *known;
+		uint64_t ns;
 
-		if (strcmp(field->name, "task.mntns") || event_get_number(ev, field, &ns) < 0)
-			continue;
-		known = map_add(&f->ns_by_tgid, &ev->tgid, NULL);
-		if (known)
-			*known = ns;
+		if (!strcmp(field->name, "task.mntns") && event_get_number(ev, field, &ns) >= 0)
+			map_put(&f->ns_by_tgid, &ev->tgid, &ns);
 	}
 }
 

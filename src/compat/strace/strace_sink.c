@@ -275,11 +275,7 @@ static void say(struct strace_sink *s, uint32_t tid, const char *what)
 
 static bool leave(struct strace_sink *s, uint32_t tgid, uint64_t at_ns)
 {
-	uint64_t *since_ns = map_add(&s->left, &tgid, NULL);
-
-	if (since_ns)
-		*since_ns = at_ns;
-	return since_ns;
+	return map_put(&s->left, &tgid, &at_ns) >= 0;
 }
 
 /* Was the process left with -b, or made by such a process? Earlier children of that stay traced. */

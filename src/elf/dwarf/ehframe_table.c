@@ -18,14 +18,10 @@
 int ehframe_table_init(struct cfi_table *t, size_t max_rows)
 {
 	const struct sonde_unwind_rule gap = { .cfa = SONDE_CFA_GAP };
-	uint32_t *number;
 
 	*t = (struct cfi_table){ .max_rows = max_rows };
 	map_init(&t->numbers, sizeof(struct sonde_unwind_rule), sizeof(uint32_t));
-	number = map_add(&t->numbers, &gap, NULL);
-	if (!number || vec_push(&t->rules, gap) < 0)
-		return -ENOMEM;
-	return 0;
+	return map_note(&t->numbers, &gap) < 0 || vec_push(&t->rules, gap) < 0 ? -ENOMEM : 0;
 }
 
 void ehframe_table_fini(struct cfi_table *t)

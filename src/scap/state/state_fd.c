@@ -34,14 +34,12 @@ struct scap_fd *state_fd_find(const struct scap_state *st, struct scap_thread *t
 {
 	struct scap_thread *main = state_thread_main(st, t);
 	struct scap_fdtable *table = main->fds;
-	struct scap_fd **slot;
 
 	if (!table)
 		return NULL;
 	if (table->recent && table->recent_num == num)
 		return table->recent;
-	slot = map_find(&table->fds, &num);
-	table->recent = slot ? *slot : NULL;
+	table->recent = map_find_ptr(&table->fds, &num);
 	table->recent_num = num;
 	return table->recent;
 }
@@ -129,11 +127,10 @@ struct scap_fd *state_fd_copy(struct scap_state *st, struct scap_thread *t, int6
 void state_fd_remove(struct scap_state *st, struct scap_thread *t, int64_t num)
 {
 	struct scap_fdtable *table = state_fd_find(st, t, num) ? table_own(st, t) : NULL;
-	struct scap_fd **slot = table ? map_find(&table->fds, &num) : NULL, *fd;
+	struct scap_fd *fd = table ? map_find_ptr(&table->fds, &num) : NULL;
 
-	if (!slot)
+	if (!fd)
 		return;
-	fd = *slot;
 	table->recent = NULL;
 	map_remove(&table->fds, &num);
 	state_fd_table_fd_unref(st, fd);

@@ -13,7 +13,7 @@
 static void row_socket(struct scap_state *st, struct scap_fd *fd, const struct params *p)
 {
 	struct cursor addr = params_cursor(p, 6);
-	bool changed, is_new;
+	bool changed;
 	uint64_t l4 = 0;
 
 	params_u64(p, 7, &l4);
@@ -26,7 +26,7 @@ static void row_socket(struct scap_state *st, struct scap_fd *fd, const struct p
 		cur_skip(&addr, 1);
 		state_net_read_end(&addr, fd->type == FD_IPV4_SERVER ? SCAP_AF_INET : SCAP_AF_INET6, &fd->dip,
 				   &fd->dport);
-		map_add(&st->server_ports, &fd->dport, &is_new);
+		map_note(&st->server_ports, &fd->dport);
 	}
 	state_net_fd_name_socket(st, fd);
 }

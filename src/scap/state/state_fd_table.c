@@ -57,8 +57,7 @@ struct scap_fdtable *state_fd_table_new(void)
 struct scap_fd **state_fd_table_slot(struct scap_state *st, struct scap_fdtable *t, int64_t num)
 {
 	size_t before = t->fds.cap;
-	bool is_new;
-	struct scap_fd **slot = map_add(&t->fds, &num, &is_new);
+	struct scap_fd **slot = map_add(&t->fds, &num, NULL);
 
 	t->recent = NULL;	/* the caller sets the slot */
 	st->bytes += (t->fds.cap - before) * t->fds.stride;

@@ -170,12 +170,10 @@ static bool is_selected(const struct rows *r, const struct scap_thread *t)
 /* The thread, its process and their ancestors: words about parents must not lose their meaning. */
 static int keep(struct rows *r, const struct scap_thread *t)
 {
-	bool is_new;
-
 	for (unsigned n = 0; t && n < ANCESTORS_MAX; n++) {
 		const struct scap_thread *main = scap_state_process(r->st, t);
 
-		if (!map_add(&r->keep, &t->tid, &is_new) || !map_add(&r->keep, &main->tid, &is_new))
+		if (map_note(&r->keep, &t->tid) < 0 || map_note(&r->keep, &main->tid) < 0)
 			return -ENOMEM;
 		t = scap_state_thread(r->st, main->ptid);
 	}

@@ -13,12 +13,10 @@
 struct scap_thread *state_thread_find(const struct scap_state *st, int64_t tid)
 {
 	struct scap_state *own = (struct scap_state *)st; /* remembers the answer */
-	struct scap_thread **slot;
 
 	if (st->recent && st->recent->tid == tid)
 		return st->recent;
-	slot = map_find(&st->threads, &tid);
-	own->recent = slot ? *slot : NULL;
+	own->recent = map_find_ptr(&st->threads, &tid);
 	return own->recent;
 }
 
@@ -53,18 +51,13 @@ void state_thread_remove(struct scap_state *st, int64_t tid)
 
 struct scap_thread *state_thread_add(struct scap_state *st, int64_t tid)
 {
-	struct scap_thread *t, **slot;
-	bool is_new;
+	struct scap_thread *t;
 
 	state_thread_remove(st, tid);
-	t = st->bytes + sizeof(*t) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*t));
-	slot = t ? map_add(&st->threads, &tid, &is_new) : NULL;
-	if (!slot) {
-		free(t);
+	t = st->bytes + sizeof(*t) > STATE_BYTES_MAX ? NULL : map_add_new(&st->threads, &tid, sizeof(*t));
+	if (!t)
 		return NULL;
-	}
 	st->bytes += sizeof(*t);
-	*slot = t;
 	t->tid = t->pid = tid;
 	t->ptid = t->vtid = t->vpid = t->sid = t->vpgid = t->last_fd = -1;
 	t->uid = t->gid = t->loginuid = UINT32_MAX;

@@ -36,7 +36,7 @@ static void note_type(struct otlp_calls *c, const struct event_desc *desc, bool 
 
 bool otlp_calls_learn(struct otlp_calls *c, const struct event *ev, struct otlp_span_ids *ret_ids)
 {
-	struct otlp_span_ids ids, *to;
+	struct otlp_span_ids ids;
 	bool is_call;
 
 	if (is_other(c, ev->desc))
@@ -47,9 +47,8 @@ bool otlp_calls_learn(struct otlp_calls *c, const struct event *ev, struct otlp_
 		return false;
 	if (c->ids.len >= CALLS_MAX)
 		map_clear(&c->ids);
-	to = ev->keys.call ? map_add(&c->ids, &ev->keys.call, NULL) : NULL;
-	if (to)		/* without memory the join is not made */
-		*to = ids;
+	if (ev->keys.call)
+		map_put(&c->ids, &ev->keys.call, &ids); /* without memory the join is not made */
 	if (ret_ids)
 		*ret_ids = ids;
 	return true;

@@ -158,7 +158,6 @@ static int find_iface(struct sink *s, const struct event *ev, const struct sec_p
 	struct pcapng *st = s->state;
 	struct iface_key k = { .netns = p->netns, .ifindex = p->ifindex, .link = p->link };
 	uint32_t *id = map_find(&st->iface_ids, &k);
-	bool is_new;
 	int r;
 
 	if (id) {
@@ -175,11 +174,7 @@ static int find_iface(struct sink *s, const struct event *ev, const struct sec_p
 		return r;
 	*ret = (uint32_t)st->ifaces.len;
 	st->ifaces.items[st->ifaces.len++] = (struct iface){ 0 };
-	id = map_add(&st->iface_ids, &k, &is_new);
-	if (!id)
-		return -ENOMEM;
-	*id = *ret;
-	return 0;
+	return map_put(&st->iface_ids, &k, ret);
 }
 
 /* ---- processes ---- */
@@ -226,15 +221,14 @@ static int write_process(struct sink *s, const struct event *ev)
 	struct pcapng *st = s->state;
 	const struct sec_proc *p = s->opts->process_blocks ? event_proc(ev) : NULL;
 	struct proc_key k;
-	bool is_new;
+	int r;
 
 	if (!p || !p->tgid)
 		return 0;
 	k = (struct proc_key){ .tgid = p->tgid, .start_ns = p->start_ns };
-	if (!map_add(&st->procs, &k, &is_new))
-		return -ENOMEM;
-	if (!is_new)
-		return 0;
+	r = map_note(&st->procs, &k);
+	if (r <= 0)
+		return r;
 	put_process(st, ev, p);
 	return write_block(s);
 }
@@ -244,9 +238,8 @@ static int write_process(struct sink *s, const struct event *ev)
 static struct instance *find_instance(struct pcapng *st, const struct event *ev)
 {
 	uint32_t k = ev->instance;
-	bool is_new;
 
-	return map_add(&st->instances, &k, &is_new);
+	return map_add(&st->instances, &k, NULL);
 }
 
 /* The XDP verdict, from any field that holds it. */

@@ -58,12 +58,9 @@ struct perfetto {
 static const struct type *type_of(struct perfetto *p, const struct event_desc *d)
 {
 	bool is_new;
-	struct type *t = map_find(&p->types, &d);
+	struct type *t = map_add(&p->types, &d, &is_new);
 
-	if (t)
-		return t;
-	t = map_add(&p->types, &d, &is_new);
-	for (unsigned w = 0; t && w < WORD__MAX; w++)
+	for (unsigned w = 0; t && is_new && w < WORD__MAX; w++)
 		t->field[w] = event_field_named(d->fields, d->n_fields, words[w]);
 	return t;
 }

@@ -130,12 +130,11 @@ static int need_track(struct perfetto_intern *in, const struct event *ev, enum p
 		      uint64_t *ret_uuid, struct buf *desc)
 {
 	const uint64_t uuid = uuid_of(ev, kind, lane);
-	bool is_new;
+	const int r = map_note(&in->tracks, &uuid);
 
-	if (!map_add(&in->tracks, &uuid, &is_new))
-		return -ENOMEM;
-	*ret_uuid = uuid;
-	return is_new ? describe(in, ev, kind, lane, uuid, desc) : 0;
+	if (r >= 0)
+		*ret_uuid = uuid;
+	return r > 0 ? describe(in, ev, kind, lane, uuid, desc) : r;
 }
 
 /* The first lane whose last slice has ended. -ENOSPC if all are taken. */

@@ -103,9 +103,7 @@ static int own_space(struct maptab *t, struct proc *p)
 
 static struct proc *chain_of(const struct maptab *t, uint32_t tgid)
 {
-	struct proc **p = map_find(&t->by_tgid, &tgid);
-
-	return p ? *p : NULL;
+	return map_find_ptr(&t->by_tgid, &tgid);
 }
 
 /* The process that had the pid at @ts_ns. If its start is unknown, it had the pid from its first fact on. */
