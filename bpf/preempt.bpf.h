@@ -67,6 +67,14 @@ typeof(name(0)) name(unsigned long long *ctx) \
 } \
 static __always_inline typeof(name(0)) ____##name(unsigned long long *ctx, ##args)
 
+/* PROGRAM() of such a tracepoint. */
+#define PROGRAM_NOPREEMPT(section, call, name, args...) \
+	SEC(section) \
+	int BPF_PROG_NOPREEMPT(name, ##args) \
+	{ \
+		return call; \
+	}
+
 /* ---- a second program ---- */
 
 /*

@@ -228,17 +228,7 @@ static __always_inline int vma_record(struct bpf_iter__task_vma *ctx, bool by_lo
 	return 0;
 }
 
-/* Since 5.17. */
-SEC("iter/task_vma")
-int proc_iter_vma(struct bpf_iter__task_vma *ctx)
-{
-	return vma_record(ctx, true);
-}
-
-SEC("iter/task_vma")
-int proc_iter_vma_plain(struct bpf_iter__task_vma *ctx)
-{
-	return vma_record(ctx, false);
-}
+PROGRAM("iter/task_vma", proc_iter_vma, struct bpf_iter__task_vma *ctx, vma_record(ctx, true)) /* since 5.17 */
+PROGRAM("iter/task_vma", proc_iter_vma_plain, struct bpf_iter__task_vma *ctx, vma_record(ctx, false))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -425,25 +425,9 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 	return 0;
 }
 
-/* void (skb, location) */
-SEC("tp_btf/kfree_skb")
-int BPF_PROG_NOPREEMPT(drop_args2)
-{
-	return drop(ctx, (struct sk_buff *)ctx[0], NULL, 0);
-}
-
-/* void (skb, location, reason) */
-SEC("tp_btf/kfree_skb")
-int BPF_PROG_NOPREEMPT(drop_args3)
-{
-	return drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]);
-}
-
-/* void (skb, location, reason, rx_sk) */
-SEC("tp_btf/kfree_skb")
-int BPF_PROG_NOPREEMPT(drop_args4)
-{
-	return drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]);
-}
+/* void (skb, location), (skb, location, reason), (skb, location, reason, rx_sk) */
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], NULL, 0), drop_args2)
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]), drop_args3)
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]), drop_args4)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -49,17 +49,11 @@ static __always_inline int exception(struct net_device *dev, struct bpf_prog *pr
 }
 
 /* void (dev, prog, action) */
-SEC("tp_btf/xdp_exception")
-int xdp_exception(__u64 *ctx)
-{
-	return exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], ctx[2], 0);
-}
+PROGRAM("tp_btf/xdp_exception", xdp_exception, __u64 *ctx,
+	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], ctx[2], 0))
 
 /* void (dev, prog, target, error, ...) */
-SEC("tp_btf/xdp_redirect_err")
-int xdp_redirect_err(__u64 *ctx)
-{
-	return exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], XDP_ACTION_REDIRECT, ctx[3]);
-}
+PROGRAM("tp_btf/xdp_redirect_err", xdp_redirect_err, __u64 *ctx,
+	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], XDP_ACTION_REDIRECT, ctx[3]))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -208,17 +208,10 @@ static __always_inline int fault(__u64 addr, void *regs, __u64 error, bool kerne
 	return 0;
 }
 
-SEC("tp_btf/page_fault_user")
-int BPF_PROG_NOPREEMPT(sys_fault_user, unsigned long addr, struct pt_regs *regs, unsigned long error)
-{
-	return fault(addr, regs, error, false);
-}
-
-SEC("tp_btf/page_fault_kernel")
-int BPF_PROG_NOPREEMPT(sys_fault_kernel, unsigned long addr, struct pt_regs *regs, unsigned long error)
-{
-	return fault(addr, regs, error, true);
-}
+PROGRAM_NOPREEMPT("tp_btf/page_fault_user", fault(addr, regs, error, false), sys_fault_user, unsigned long addr,
+		  struct pt_regs *regs, unsigned long error)
+PROGRAM_NOPREEMPT("tp_btf/page_fault_kernel", fault(addr, regs, error, true), sys_fault_kernel, unsigned long addr,
+		  struct pt_regs *regs, unsigned long error)
 
 /* ---- the end ---- */
 
@@ -294,19 +287,9 @@ static __always_inline int uring_submit(struct io_kiocb *req)
 	return 0;
 }
 
-/* Since 6.3. */
-SEC("tp_btf/io_uring_submit_req")
-int BPF_PROG_NOPREEMPT(sys_uring_submit, struct io_kiocb *req)
-{
-	return uring_submit(req);
-}
-
-/* 6.0 to 6.2. */
-SEC("tp_btf/io_uring_submit_sqe")
-int BPF_PROG_NOPREEMPT(sys_uring_submit_sqe, struct io_kiocb *req)
-{
-	return uring_submit(req);
-}
+/* Since 6.3; 6.0 to 6.2. */
+PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_req", uring_submit(req), sys_uring_submit, struct io_kiocb *req)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_sqe", uring_submit(req), sys_uring_submit_sqe, struct io_kiocb *req)
 
 static __always_inline int uring_complete(void *ctx, void *req, __u64 user_data, __s32 res, __u32 flags)
 {
@@ -325,18 +308,10 @@ static __always_inline int uring_complete(void *ctx, void *req, __u64 user_data,
 	return 0;
 }
 
-/* 5.19 to 6.14. */
-SEC("tp_btf/io_uring_complete")
-int BPF_PROG_NOPREEMPT(sys_uring_complete_plain, void *ring, void *req, __u64 user_data, int res, unsigned int flags)
-{
-	return uring_complete(ring, req, user_data, res, flags);
-}
-
-/* Since 6.15. */
-SEC("tp_btf/io_uring_complete")
-int BPF_PROG_NOPREEMPT(sys_uring_complete, struct io_ring_ctx *ring, void *req, struct io_uring_cqe *cqe)
-{
-	return uring_complete(ring, req, cqe->user_data, cqe->res, cqe->flags);
-}
+/* 5.19 to 6.14; since 6.15. */
+PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", uring_complete(ring, req, user_data, res, flags),
+		  sys_uring_complete_plain, void *ring, void *req, __u64 user_data, int res, unsigned int flags)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", uring_complete(ring, req, cqe->user_data, cqe->res, cqe->flags),
+		  sys_uring_complete, struct io_ring_ctx *ring, void *req, struct io_uring_cqe *cqe)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
