@@ -32,12 +32,7 @@ struct pktfilter_buf {
 	__u8 slack[PKTFILTER_BUF_BYTES];	/* the verifier adds up bounds: start of a copy + its length */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PKTFILTER_BUF__MAX);
-	__type(key, __u32);
-	__type(value, struct pktfilter_buf);
-} sonde_filter_buf SEC(".maps");
+MAP(sonde_filter_buf, PERCPU_ARRAY, PKTFILTER_BUF__MAX, __u32, struct pktfilter_buf);
 
 /* The depth in bytes, or PKTFILTER_MODE_*. */
 static __always_inline __u32 pktfilter_mode(void)

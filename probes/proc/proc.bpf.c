@@ -26,13 +26,7 @@ struct inode___go {
 #pragma clang attribute pop
 
 /* Programs that user space has analysed. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 4096);
-	__type(key, struct sonde_go_file);
-	__type(value, struct sonde_go_layout);
-} proc_go_files SEC(".maps");
+MAP_FLAGS(proc_go_files, HASH, BPF_F_NO_PREALLOC, 4096, struct sonde_go_file, struct sonde_go_layout);
 
 /* The process no longer runs the program that it ran. */
 static __always_inline void go_forget(__u32 tgid)

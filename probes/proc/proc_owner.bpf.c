@@ -17,20 +17,10 @@
 #include <bpf/bpf_tracing.h>
 
 /* Inode of a network namespace by its cookie, the only id that a cgroup hook has. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, __u64);
-	__type(value, __u32);
-} proc_netns SEC(".maps");
+MAP(proc_netns, LRU_HASH, 1024, __u64, __u32);
 
 /* Tuple of a bound socket in sonde_senders, removed on release: cookie -> tuple. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, struct sonde_tuple);
-} proc_bound SEC(".maps");
+MAP(proc_bound, LRU_HASH, 16384, __u64, struct sonde_tuple);
 
 /* ---- TCP ---- */
 

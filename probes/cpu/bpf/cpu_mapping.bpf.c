@@ -96,20 +96,10 @@ __noinline int cpu_proc_maps_begin(__u32 class)
 #define ASK_AGAIN_NS 2000000000ull
 
 /* Sized at run time. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct cpu_file_key);
-	__type(value, struct cpu_unwind_file);
-} cpu_unwind_files SEC(".maps");
+MAP(cpu_unwind_files, HASH, 1, struct cpu_file_key, struct cpu_unwind_file);
 
 /* Time of the next request for a file without a table, boot clock. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct cpu_file_key);
-	__type(value, __u64);
-} cpu_unwind_asked SEC(".maps");
+MAP(cpu_unwind_asked, LRU_HASH, 4096, struct cpu_file_key, __u64);
 
 /* The first segment; user space creates the others like it. */
 struct cpu_unwind_segment {

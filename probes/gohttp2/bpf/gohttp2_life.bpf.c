@@ -26,22 +26,10 @@ struct linux_binprm___life {
 
 #pragma clang attribute pop
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct gohttp2_file_key);
-	__type(value, struct gohttp2_file_val);
-} gohttp2_files SEC(".maps");
+MAP_FLAGS(gohttp2_files, HASH, BPF_F_NO_PREALLOC, 65536, struct gohttp2_file_key, struct gohttp2_file_val);
 
 /* Layout of each module with the addresses of the file. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, __u32);
-	__type(value, struct gohttp2_layout);
-} gohttp2_linked SEC(".maps");
+MAP_FLAGS(gohttp2_linked, HASH, BPF_F_NO_PREALLOC, 65536, __u32, struct gohttp2_layout);
 
 /* A layout does not fit on the BPF stack. */
 MAP(gohttp2_moving, PERCPU_ARRAY, 1, __u32, struct gohttp2_layout);

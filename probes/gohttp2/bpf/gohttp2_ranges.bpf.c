@@ -48,12 +48,7 @@ struct gohttp2_framer {
 };
 
 /* Framers whose bytes are those of the stream. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct gohttp2_object);
-	__type(value, struct gohttp2_framer);
-} gohttp2_plain_framers SEC(".maps");
+MAP(gohttp2_plain_framers, LRU_HASH, 4096, struct gohttp2_object, struct gohttp2_framer);
 
 /* The TCP socket of the connection in @c, which must be of package net itself. */
 static __always_inline struct sock *plain_sock(const struct gohttp2_layout *l, const struct gohttp2_iface *c)

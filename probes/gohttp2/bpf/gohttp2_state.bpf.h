@@ -98,13 +98,8 @@ struct gohttp2_scratch {
 
 UNIT_MAP(gohttp2_scratch, PERCPU_ARRAY, 1, __u32, struct gohttp2_scratch);
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);	/* programs times files; allocated on use */
-	__type(key, struct gohttp2_key);
-	__type(value, struct gohttp2_layout);
-} gohttp2_layouts UNIT_SHARED SEC(".maps");
+/* Programs times files; allocated on use. */
+UNIT_MAP_FLAGS(gohttp2_layouts, HASH, BPF_F_NO_PREALLOC, 65536, struct gohttp2_key, struct gohttp2_layout);
 
 UNIT_MAP(gohttp2_names, HASH, 64, struct gohttp2_name, struct gohttp2_name_val);
 

@@ -14,12 +14,7 @@ const volatile bool net_counting; /* packets are summed up */
 const volatile bool net_silent;	  /* and not reported one by one */
 
 /* Preallocated before load: drops occur in any context. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct net_count_key);
-	__type(value, struct net_count);
-} inst_net_counts SEC(".maps");
+MAP(inst_net_counts, PERCPU_HASH, 1, struct net_count_key, struct net_count);
 
 /* Sums without room in the table, by kind: one kind may interrupt another. */
 MAP(inst_net_count_rest, PERCPU_ARRAY, NET_COUNT__MAX, __u32, struct net_count);

@@ -19,12 +19,7 @@ struct fed {
 	__u64 at; /* jiffies: a few ns to read */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, FED_SLOTS);
-	__type(key, __u32);
-	__type(value, struct fed);
-} feed_lately SEC(".maps");
+MAP(feed_lately, PERCPU_ARRAY, FED_SLOTS, __u32, struct fed);
 
 /* True if it is too early to feed the one tuple of a connected socket again. */
 static __always_inline bool fed_lately(const struct sock *sk, __u64 cookie)
@@ -66,12 +61,7 @@ struct feed_scratch {
 	struct sonde_tuple tuple, origin;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct feed_scratch);
-} feed_scratch SEC(".maps");
+MAP(feed_scratch, PERCPU_ARRAY, 1, __u32, struct feed_scratch);
 
 /* False without an IP header, and for errors about other flows. */
 static __always_inline bool read_tuple(struct sk_buff *skb, __u32 netns, struct feed_scratch *s)

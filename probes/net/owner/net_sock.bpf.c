@@ -26,12 +26,7 @@
 /* As in net_packet.bpf.h; the values for traces apply here. */
 const volatile __u64 net_rate[NET_KIND__MAX], net_burst[NET_KIND__MAX], net_interval_ns[NET_KIND__MAX];
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct ratelimit);
-} net_sock_bucket SEC(".maps");
+MAP(net_sock_bucket, ARRAY, 1, __u32, struct ratelimit);
 
 /* Context of cgroup/sock_addr programs: struct bpf_sock_addr of include/uapi/linux/bpf.h. */
 struct bpf_sock_addr {

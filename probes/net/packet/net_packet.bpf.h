@@ -76,21 +76,10 @@ struct {
 			   sizeof(struct sonde_tuple));
 } net_scratch SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NET_KIND__MAX);
-	__type(key, __u32);
-	__type(value, struct ratelimit);
-} net_buckets SEC(".maps");
+MAP(net_buckets, ARRAY, NET_KIND__MAX, __u32, struct ratelimit);
 
 /* Addresses of the watched namespaces; user space writes them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 65536);
-	__type(key, struct net_addr);
-	__type(value, __u8);
-} inst_net_local SEC(".maps");
+MAP_FLAGS(inst_net_local, HASH, BPF_F_NO_PREALLOC, 65536, struct net_addr, __u8);
 
 /* Tuples of all namespaces, key.netns = 0: senders of packets that arrive in another namespace of this host. */
 struct net_remote {

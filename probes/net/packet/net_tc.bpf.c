@@ -35,12 +35,7 @@ struct net_conn_state {
 };
 
 /* By the tuple of the initiator. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
-	__type(key, struct sonde_tuple);
-	__type(value, struct net_conn_state);
-} inst_net_convs SEC(".maps");
+MAP(inst_net_convs, LRU_HASH, 65536, struct sonde_tuple, struct net_conn_state);
 
 /* ---- state by connection tracking ---- */
 

@@ -25,13 +25,7 @@ struct {
 	__uint(value_size, sizeof(struct net_slot) + NET_SNAP_MAX);
 } inst_net_recorder_ring SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct net_recorder_pos);
-} inst_net_slot_pos SEC(".maps");
+MAP_FLAGS(inst_net_slot_pos, ARRAY, BPF_F_MMAPABLE, 1, __u32, struct net_recorder_pos);
 
 /* The slot for the packet, marked as being written. */
 static __always_inline struct net_slot *take_slot(__u8 dir, __u64 *ret_seq)

@@ -37,12 +37,7 @@ struct mib_reading {
 };
 
 /* Sized before load. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct mib_key);
-	__type(value, struct mib_reading);
-} net_mib SEC(".maps");
+MAP(net_mib, HASH, 1, struct mib_key, struct mib_reading);
 
 /* Only for the distance between the memory of this CPU and the address that all share. */
 MAP(net_mib_percpu, PERCPU_ARRAY, 1, __u32, __u64);

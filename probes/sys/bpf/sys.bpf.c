@@ -28,12 +28,8 @@ _Static_assert(SYS_N_FORMS <= SYS_FORMS_MAX, "forms.tsv fits");
 
 /* ---- losses by system call ---- */
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, SYS_PLAN_ABIS * SYS_NR_MAX + 1); /* by slot; the last: numbers without a table row */
-	__type(key, __u32);
-	__type(value, __u64);
-} sys_lost SEC(".maps");
+/* By slot; the last: numbers without a table row. */
+MAP(sys_lost, PERCPU_ARRAY, (SYS_PLAN_ABIS * SYS_NR_MAX + 1), __u32, __u64);
 
 /* Changes with every loss, so that user space reads the map only after a loss. Lost increments do no harm. */
 __u64 sys_lost_changes = 0;

@@ -181,12 +181,7 @@ static __always_inline bool is_closed(__u32 todo)
  */
 struct sys_slot sys_slots[SYS_SLOTS];
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SYS_SLOTS_MORE);
-	__type(key, __u64);
-	__type(value, __u64);
-} sys_slots_more SEC(".maps");
+MAP(sys_slots_more, HASH, SYS_SLOTS_MORE, __u64, __u64);
 
 /* Stack address as a number: the verifier forbids shifting a pointer, but allows the difference of two. */
 static __always_inline __u64 stack_of(struct pt_regs *regs)

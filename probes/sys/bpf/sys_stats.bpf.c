@@ -145,12 +145,7 @@ MAP(sys_stats_rows, PERCPU_ARRAY, 1 /* by slot; user space sets the number */, _
 const volatile __u8 sys_by = SYS_BY_ALL;	/* SYS_BY_* */
 const volatile struct sys_stats_cell sys_stats_none = { 0 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* SYS_BY_MOST if sys_by is set */
-	__type(key, struct sys_stats_key);
-	__type(value, struct sys_stats_cell);
-} sys_stats_rows_by SEC(".maps");
+MAP(sys_stats_rows_by, HASH, 1, struct sys_stats_key, struct sys_stats_cell); /* SYS_BY_MOST if sys_by is set */
 
 /* Several CPUs update the cells of one process; the cells of sys_stats_rows are per CPU. */
 #define SUM_ADD(at, n) do { \
