@@ -8,10 +8,7 @@
 
 static const struct cpu_place *find_place(const cpu_place_vec *places, uint64_t pc)
 {
-	for (size_t i = 0; i < places->len; i++)
-		if (pc >= places->items[i].start && pc < places->items[i].end)
-			return &places->items[i];
-	return NULL;
+	return vec_find(it, places, pc >= it->start && pc < it->end);
 }
 
 /* The rule for w.pc, to w.rule; a gap's aux says why a walk ends that finds no pair. 0, or why there is none. */

@@ -410,10 +410,7 @@ static int start_batch(struct cpu_loader *l, size_t slot)
 
 static bool any_waits(const struct cpu_loader *l)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (!l->jobs[i]->batch)
-			return true;
-	return false;
+	return FIND_ITEM(it, l->jobs, l->n, !(*it)->batch);
 }
 
 static void start_waiting(struct cpu_loader *l)
@@ -426,10 +423,7 @@ static void start_waiting(struct cpu_loader *l)
 /* The loop may have ended it meanwhile. */
 static bool has_batch(const struct cpu_loader *l, const struct batch *b)
 {
-	for (size_t i = 0; i < WORKERS_MAX; i++)
-		if (l->batches[i] == b)
-			return true;
-	return false;
+	return FIND_ITEM(it, l->batches, WORKERS_MAX, *it == b);
 }
 
 /* Descriptors to wait for; a paused batch has none. */
@@ -489,10 +483,7 @@ static void go_on(struct cpu_loader *l)
 
 bool cpu_load_has(const struct cpu_loader *l, const struct cpu_file_key *key)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (!memcmp(&l->jobs[i]->key, key, sizeof(*key)))
-			return true;
-	return false;
+	return FIND_ITEM(it, l->jobs, l->n, !memcmp(&(*it)->key, key, sizeof(*key)));
 }
 
 int cpu_load_add(struct cpu_loader *l, const struct cpu_file_key *key, int fd, bool guessed)

@@ -244,10 +244,7 @@ static void drop_ahead(struct cpu_perf *p)
 
 static bool has_link(const struct cpu_perf *p, uint32_t cpu)
 {
-	for (size_t i = 0; i < p->links.len; i++)
-		if (p->links.items[i].cpu == cpu)
-			return true;
-	return false;
+	return vec_find(it, &p->links, it->cpu == cpu);
 }
 
 /* The event of @cpu that runs ahead, or a new one. */

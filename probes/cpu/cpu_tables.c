@@ -377,10 +377,7 @@ int cpu_tables_need(struct cpu_tables *t, const struct cpu_need_rec *rec)
 
 static bool wants_comm(const struct probe_select *s, const char *comm)
 {
-	for (size_t i = 0; i < s->n_comms; i++)
-		if (!strncmp(s->comms[i], comm, 15))
-			return true;
-	return s->n_comms == 0;
+	return s->n_comms == 0 || FIND_ITEM(it, s->comms, s->n_comms, !strncmp(*it, comm, 15));
 }
 
 static void take_busy(void *ctx, uint32_t tgid, const char *comm)

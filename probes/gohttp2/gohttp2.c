@@ -402,10 +402,7 @@ static bool is_wanted(const struct probe *p, uint32_t tgid)
 {
 	const struct probe_select *s = selection(p);
 
-	for (size_t i = 0; i < s->n_pids; i++)
-		if (s->pids[i] == tgid)
-			return true;
-	return !s->n_pids;
+	return !s->n_pids || FIND_ITEM(it, s->pids, s->n_pids, *it == tgid);
 }
 
 static int prefetch(struct gohttp2_files *files, const struct gohttp2_conf *c, struct err *err)

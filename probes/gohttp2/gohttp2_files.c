@@ -406,10 +406,7 @@ static bool has_file(struct gohttp2_files *f, uint32_t tgid, const struct file *
 {
 	const struct process *p = map_find(&f->processes, &tgid);
 
-	for (size_t i = 0; p && i < p->files.len; i++)
-		if (p->files.items[i] == file)
-			return true;
-	return false;
+	return p && vec_find(it, &p->files, *it == file);
 }
 
 static int adopt(struct gohttp2_files *f, uint32_t tgid, uint64_t start_ns, struct file *file)

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/macros.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "event/event.h"
@@ -155,10 +156,7 @@ static bool is_address(const char *text)
 
 static bool names_iface(const struct opt_strv *list)
 {
-	for (size_t i = 0; i < list->len; i++)
-		if (!is_address(list->items[i]))
-			return true;
-	return false;
+	return vec_find(it, list, !is_address(*it));
 }
 
 /* A word other than an address is an interface of any namespace; only impossible interface names are refused. */

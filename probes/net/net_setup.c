@@ -106,10 +106,7 @@ bool net_setup_iface(const struct net_setup *s, const char *name)
 {
 	if (!s->ifaces.len)
 		return true;
-	for (size_t i = 0; i < s->ifaces.len; i++)
-		if (!fnmatch(s->ifaces.items[i], name, 0))
-			return true;
-	return false;
+	return vec_find(it, &s->ifaces, !fnmatch(*it, name, 0));
 }
 
 /* "eth0" with its NUL, "veth" of "veth*". */

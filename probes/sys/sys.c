@@ -110,10 +110,7 @@ static bool has_steps(const struct sys_conf *c, const struct sys_plan *plan)
 /* Does the call have arguments to read at entry? */
 static bool keeps(const struct sys_plan *plan)
 {
-	for (unsigned i = 0; i < plan->n_mem; i++)
-		if (plan->ops[i].when & SYS_WHEN_KEEP)
-			return true;
-	return false;
+	return FIND_ITEM(it, plan->ops, plan->n_mem, it->when & SYS_WHEN_KEEP);
 }
 
 /* Does a selected call pass the filter, or pass regardless for the state tables? @call may be NULL. */

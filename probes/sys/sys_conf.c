@@ -121,10 +121,7 @@ static bool in_class(const struct sys_call *call, const char *word)
 		return call->flags & SYS_CALL_DESC;
 	if (!strcmp(word, "life"))
 		return call->flags & SYS_CALL_LIFE;
-	for (size_t i = 0; i < ARRAY_SIZE(class_names); i++)
-		if (!strcmp(class_names[i].name, word) && class_names[i].class == call->class)
-			return true;
-	return false;
+	return ARRAY_FIND(it, class_names, !strcmp(it->name, word) && it->class == call->class);
 }
 
 /* Marks the calls that @word selects. Returns their number over all ABIs. */

@@ -53,10 +53,7 @@ bool sys_event_is_birth(const struct sys_body *b)
 	static const char *const births[] = { "fork", "vfork", "clone", "clone3" };
 	const struct sys_call *call = b->ret ? NULL : sys_table_call_find(b->abi, b->nr);
 
-	for (size_t i = 0; call && i < ARRAY_SIZE(births); i++)
-		if (!strcmp(call->name, births[i]))
-			return true;
-	return false;
+	return call && ARRAY_FIND(it, births, !strcmp(call->name, *it));
 }
 
 static void add_latency(uint64_t ns, struct buf *out)

@@ -123,10 +123,7 @@ static const struct sys_mapping mappings[] = {
 
 const struct sys_mapping *sys_map_find(const struct sys_call *call)
 {
-	for (size_t i = 0; call && i < ARRAY_SIZE(mappings); i++)
-		if (!strcmp(mappings[i].call, call->name))
-			return &mappings[i];
-	return NULL;
+	return call ? ARRAY_FIND(it, mappings, !strcmp(it->call, call->name)) : NULL;
 }
 
 const char *sys_map_scap_name(const struct sys_call *call)

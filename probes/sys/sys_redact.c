@@ -20,10 +20,7 @@ static const struct sys_arg *arg_of(const struct sys_rec *s, unsigned arg)
 {
 	const struct sys_call *call = s->abi < SYS_ABI__MAX ? sys_table_call_find(s->abi, s->nr) : NULL;
 
-	for (unsigned i = 0; call && i < call->n_args; i++)
-		if (call->args[i].reg == arg)
-			return &call->args[i];
-	return NULL;
+	return call ? FIND_ITEM(it, call->args, call->n_args, it->reg == arg) : NULL;
 }
 
 /* Fields that the text of a chunk belongs to; 0 = it is not text; all for an unknown kind of chunk. */

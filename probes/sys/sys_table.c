@@ -51,10 +51,7 @@ const struct sys_form *sys_table_form(const struct sys_call *call, const uint64_
 
 const struct sys_call *sys_table_call_named(const char *name)
 {
-	for (unsigned i = 0; i < sys_n_calls; i++)
-		if (!strcmp(sys_calls[i].name, name))
-			return &sys_calls[i];
-	return NULL;
+	return FIND_ITEM(it, sys_calls, sys_n_calls, !strcmp(it->name, name));
 }
 
 const char *sys_table_call_name(unsigned abi, unsigned nr, char buf[static 24])
@@ -94,8 +91,5 @@ unsigned sys_table_struct_named(const char *name)
 
 const struct sys_xlat *sys_table_xlat_named(const char *name)
 {
-	for (unsigned i = 0; i < sys_n_xlats; i++)
-		if (!strcmp(sys_xlats[i].x.name, name))
-			return &sys_xlats[i];
-	return NULL;
+	return FIND_ITEM(it, sys_xlats, sys_n_xlats, !strcmp(it->x.name, name));
 }

@@ -19,6 +19,20 @@
 
 #define ROUND_UP(x, to) ((((x) + (to) - 1) / (to)) * (to))
 
+/*
+ * The first of @n items for which the condition holds, an expression of @it, which points to the item; NULL if it
+ * holds for none.
+ */
+#define FIND_ITEM(it, items, n, ...) \
+	({ \
+		__typeof__(*(items)) *it = (items); \
+		size_t _find_left = (size_t)(n); \
+		while (_find_left && !(__VA_ARGS__)) \
+			it++, _find_left--; \
+		_find_left ? it : NULL; \
+	})
+#define ARRAY_FIND(it, array, ...) FIND_ITEM(it, array, ARRAY_SIZE(array), __VA_ARGS__)
+
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 #define likely(x) __builtin_expect(!!(x), 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_sort().
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_find(), vec_sort().
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
@@ -52,6 +52,9 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 		if ((v)->len) \
 			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
 	} while (0)
+
+/* FIND_ITEM() among the items. */
+#define vec_find(it, v, ...) FIND_ITEM(it, (v)->items, (v)->len, __VA_ARGS__)
 
 #define vec_fini(v) \
 	do { \

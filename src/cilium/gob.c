@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "cilium/gob_types.h"
 #include "cilium/print.h"
@@ -61,10 +62,7 @@ void gob_free(struct gob *g)
 
 static const struct type *find_type(const struct gob *g, int64_t id)
 {
-	for (size_t i = 0; i < g->types.len; i++)
-		if (g->types.items[i].id == id)
-			return &g->types.items[i];
-	return NULL;
+	return vec_find(it, &g->types, it->id == id);
 }
 
 /* ---- primitives ---- */
@@ -445,10 +443,7 @@ int gob_stream(struct gob *g, const uint8_t *data, size_t len, struct arena *mem
 
 const struct gob_value *gob_member(const struct gob_value *v, const char *name)
 {
-	for (size_t i = 0; v && v->kind == GOB_STRUCT && i < v->len; i++)
-		if (!strcmp(v->at[i].name, name))
-			return &v->at[i];
-	return NULL;
+	return v && v->kind == GOB_STRUCT ? FIND_ITEM(it, v->at, v->len, !strcmp(it->name, name)) : NULL;
 }
 
 int64_t gob_int(const struct gob_value *v)

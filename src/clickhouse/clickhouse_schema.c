@@ -116,10 +116,7 @@ static enum clickhouse_type type_of(const struct field *f)
 
 static bool has_column(const struct clickhouse_table *t, const char *name)
 {
-	for (size_t i = 0; i < t->columns.len; i++)
-		if (!strcmp(t->columns.items[i].name, name))
-			return true;
-	return false;
+	return vec_find(it, &t->columns, !strcmp(it->name, name));
 }
 
 static int add_column(struct clickhouse_table *t, const char *name, enum clickhouse_type type,
@@ -235,10 +232,7 @@ void clickhouse_schema_free(struct clickhouse_schema *s)
 
 struct clickhouse_table *clickhouse_schema_table(struct clickhouse_schema *s, const struct event_desc *desc)
 {
-	for (size_t i = 0; i < s->tables.len; i++)
-		if (s->tables.items[i].desc == desc)
-			return &s->tables.items[i];
-	return NULL;
+	return vec_find(it, &s->tables, it->desc == desc);
 }
 
 /* ---- what the server has ---- */

@@ -71,10 +71,7 @@ struct clickhouse_sender {
 
 static struct queued *find(struct clickhouse_sender *s, uint64_t id)
 {
-	for (size_t i = 0; i < s->queue.len; i++)
-		if (s->queue.items[i].id == id)
-			return &s->queue.items[i];
-	return NULL;
+	return vec_find(it, &s->queue, it->id == id);
 }
 
 /* Finds the entry for the counts of a block. */
@@ -281,10 +278,7 @@ static struct queued *first_unsent(struct clickhouse_sender *s)
 {
 	const struct queued *later = s->away && s->queue.len > 1 ? unseen_ledger(s) : NULL;
 
-	for (size_t i = 0; i < s->queue.len; i++)
-		if (!s->queue.items[i].sent && &s->queue.items[i] != later)
-			return &s->queue.items[i];
-	return NULL;
+	return vec_find(it, &s->queue, !it->sent && it != later);
 }
 
 /* The answer may come, and @q go, before http_client_put() returns. */

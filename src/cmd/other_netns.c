@@ -58,10 +58,7 @@ static uint64_t packets_of(const char *pid)
 
 static const struct netns *find(const struct other_netns *o, uint64_t inode)
 {
-	for (size_t i = 0; i < o->all.len; i++)
-		if (o->all.items[i].inode == inode)
-			return &o->all.items[i];
-	return NULL;
+	return vec_find(it, &o->all, it->inode == inode);
 }
 
 static void add(struct other_netns *o, uint64_t inode, const char *pid)

@@ -8,14 +8,12 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/macros.h"
 #include "base/str.h"
 
 const struct section *event_section(const struct event *ev, enum sec_kind kind)
 {
-	for (unsigned i = 0; i < ev->n_sec; i++)
-		if (ev->sec[i].kind == kind)
-			return &ev->sec[i];
-	return NULL;
+	return FIND_ITEM(it, ev->sec, ev->n_sec, it->kind == kind);
 }
 
 int event_add_section(struct event *ev, enum sec_kind kind, const void *data, uint32_t len)

@@ -65,10 +65,7 @@ int abi_from_dwarf(uint16_t machine, unsigned dwarf_reg)
 
 static const struct kind *kind_of(char letter)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (kinds[i].letter == letter)
-			return &kinds[i];
-	return NULL;
+	return ARRAY_FIND(it, kinds, it->letter == letter);
 }
 
 static unsigned leaves_of(const struct kind *k)
@@ -135,8 +132,5 @@ int abi_assign(uint16_t machine, enum gobin_abi abi, const char *signature, stru
 
 const struct abi_word *abi_word(const struct abi_args *a, const char *name, unsigned len)
 {
-	for (unsigned i = 0; i < a->n_words; i++)
-		if (strlen(a->words[i].name) == len && !memcmp(a->words[i].name, name, len))
-			return &a->words[i];
-	return NULL;
+	return FIND_ITEM(it, a->words, a->n_words, strlen(it->name) == len && !memcmp(it->name, name, len));
 }

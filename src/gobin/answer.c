@@ -47,20 +47,14 @@ static bool rule_ok(const struct gobin_rule_answer *r, uint32_t strings)
 	    r->site.kind >= GOBIN_SITE_KIND__MAX || r->site.n_args > GOBIN_ARGS_MAX ||
 	    r->site.insn_len > GOBIN_INSN_MAX || r->site.n_returns > GOBIN_RETURNS_MAX)
 		return false;
-	for (unsigned i = 0; i < GOBIN_ARGS_MAX; i++)
-		if (!loc_ok(&r->site.args[i], strings))
-			return false;
-	return true;
+	return !FIND_ITEM(it, r->site.args, GOBIN_ARGS_MAX, !loc_ok(it, strings));
 }
 
 static bool conn_ok(const struct gobin_conn *c, uint32_t strings)
 {
 	if (c->name >= strings || c->direct > 1 || c->n_ways > GOBIN_CONN_WAYS)
 		return false;
-	for (unsigned i = 0; i < GOBIN_CONN_WAYS; i++)
-		if (c->ways[i].how >= GOBIN_CONN__MAX)
-			return false;
-	return true;
+	return !FIND_ITEM(it, c->ways, GOBIN_CONN_WAYS, it->how >= GOBIN_CONN__MAX);
 }
 
 static bool answer_ok(const struct gobin_answer *a, uint32_t strings)

@@ -404,16 +404,10 @@ void types_fini(struct go_types *t)
 
 const struct go_type *types_find(const struct go_types *t, enum go_pkg pkg, const char *name)
 {
-	for (size_t i = 0; i < t->found.len; i++)
-		if (t->found.items[i].pkg == pkg && !strcmp(t->found.items[i].name, name))
-			return &t->found.items[i];
-	return NULL;
+	return vec_find(it, &t->found, it->pkg == pkg && !strcmp(it->name, name));
 }
 
 const struct struct_field *types_field(const struct go_type *t, const char *name)
 {
-	for (size_t i = 0; i < t->fields.len; i++)
-		if (gobin_names_match(t->match, t->fields.items[i].name, name))
-			return &t->fields.items[i];
-	return NULL;
+	return vec_find(it, &t->fields, gobin_names_match(t->match, it->name, name));
 }

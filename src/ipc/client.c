@@ -243,10 +243,7 @@ static bool signal_waits(void)
 	sigset_t pending;
 
 	sigpending(&pending);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (sigismember(&pending, ends[i]) == 1)
-			return true;
-	return false;
+	return ARRAY_FIND(it, ends, sigismember(&pending, *it) == 1);
 }
 
 /* One frame at a time: later frames belong to another reader. */

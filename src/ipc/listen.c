@@ -133,10 +133,7 @@ void listen_sock_dir_close(struct sock_dir *d)
 
 static struct made *made_find(struct sock_dir *d, const char *name)
 {
-	for (size_t i = 0; i < d->n_made; i++)
-		if (!strcmp(d->made_here[i].name, name))
-			return &d->made_here[i];
-	return NULL;
+	return FIND_ITEM(it, d->made_here, d->n_made, !strcmp(it->name, name));
 }
 
 static int note_made(struct sock_dir *d, const char *name, const char *path)
@@ -244,10 +241,7 @@ bool listen_peer_in_group(int fd, const struct peer *p, gid_t gid)
 		return true;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) < 0)
 		return false;
-	for (size_t i = 0; i < len / sizeof(gid_t); i++)
-		if (groups[i] == gid)
-			return true;
-	return false;
+	return FIND_ITEM(it, groups, len / sizeof(gid_t), *it == gid);
 }
 
 /* ---- accepting ---- */

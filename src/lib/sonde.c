@@ -92,10 +92,7 @@ static void call_proc_callback(struct sonde *h, const struct params *row)
 
 static bool is_listed(const struct sonde *h, const struct scap_thread *t)
 {
-	for (size_t i = 0; i < h->n_comms; i++)
-		if (t->comm && !strcmp(t->comm->data, h->comms[i]))
-			return true;
-	return false;
+	return FIND_ITEM(it, h->comms, h->n_comms, t->comm && !strcmp(t->comm->data, *it));
 }
 
 /* Suppresses threads with a listed name and their later children until they exit. */
@@ -148,10 +145,7 @@ static int add_event(struct sonde *h, const struct event *ev, const struct param
 
 static bool is_left_out(const struct sonde *h, uint64_t ts_ns)
 {
-	for (size_t i = 0; i < h->windows.len; i++)
-		if (ts_ns >= h->windows.items[i].from_ns && ts_ns < h->windows.items[i].to_ns)
-			return true;
-	return false;
+	return vec_find(it, &h->windows, ts_ns >= it->from_ns && ts_ns < it->to_ns);
 }
 
 static void on_event(void *ctx, const struct event *ev)

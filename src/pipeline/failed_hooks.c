@@ -8,10 +8,7 @@
 
 static struct failed_hook *find(const struct failed_hooks *f, const char *hook)
 {
-	for (size_t i = 0; i < f->all.len; i++)
-		if (!strcmp(f->all.items[i].hook, hook))
-			return &f->all.items[i];
-	return NULL;
+	return vec_find(it, &f->all, !strcmp(it->hook, hook));
 }
 
 uint64_t failed_hooks_add(struct failed_hooks *f, uint64_t of, const char *hook, const char *why)

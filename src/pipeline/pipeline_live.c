@@ -263,10 +263,7 @@ int pipeline_add_probe(struct pipeline *p, const struct pipeline_probe *which, c
 
 static struct probe *probe_called(struct pipeline *p, const char *name)
 {
-	for (size_t i = 0; i < p->n_probes; i++)
-		if (p->probes[i].ops && !strcmp(p->probes[i].ops->name, name))
-			return &p->probes[i];
-	return NULL;
+	return FIND_ITEM(it, p->probes, p->n_probes, it->ops && !strcmp(it->ops->name, name));
 }
 
 int pipeline_call(struct pipeline *p, const char *probe, uint16_t instance, const char *verb,

@@ -214,10 +214,7 @@ static void record_own(struct pipeline *p, const struct sonde_rec *r)
 
 static bool any_wants_owners(const struct pipeline *p)
 {
-	for (size_t i = 0; i < p->outputs.len; i++)
-		if (output_wants_owners(p->outputs.items[i]))
-			return true;
-	return false;
+	return vec_find(it, &p->outputs, output_wants_owners(*it));
 }
 
 /* A replay into records alone, all of them: nothing asks for the events. */

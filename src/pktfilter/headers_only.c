@@ -36,10 +36,7 @@ static unsigned header_bytes(const char *expr, const char *bracket)
 
 static bool is_named(const char *text, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(named); i++)
-		if (strlen(named[i]) == len && !memcmp(named[i], text, len))
-			return true;
-	return false;
+	return ARRAY_FIND(it, named, strlen(*it) == len && !memcmp(*it, text, len));
 }
 
 /* @text: after the bracket. */

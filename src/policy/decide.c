@@ -9,23 +9,18 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "policy/parse.h"
 #include "sonde/notify_wire.h"
 
 static bool nets_match(const struct ipnet *nets, size_t n, const struct ipaddr *ip)
 {
-	for (size_t i = 0; i < n; i++)
-		if (ipaddr_ipnet_contains(&nets[i], ip))
-			return true;
-	return !n;
+	return !n || FIND_ITEM(it, nets, n, ipaddr_ipnet_contains(it, ip));
 }
 
 static bool ports_match(const struct policy_ports *ports, size_t n, uint16_t port)
 {
-	for (size_t i = 0; i < n; i++)
-		if (port >= ports[i].from && port <= ports[i].to)
-			return true;
-	return !n;
+	return !n || FIND_ITEM(it, ports, n, port >= it->from && port <= it->to);
 }
 
 static bool is_below(const char *path, const char *above)

@@ -283,10 +283,7 @@ static int read_clause(struct policy_reader *rd, struct err *err)
 
 static bool has_family(const struct ipnet *nets, size_t n, uint8_t family)
 {
-	for (size_t i = 0; i < n; i++)
-		if (nets[i].ip.family == family)
-			return true;
-	return !n;
+	return !n || FIND_ITEM(it, nets, n, it->ip.family == family);
 }
 
 static bool family_possible(const struct policy_rule *r, uint8_t family)

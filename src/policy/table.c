@@ -132,10 +132,7 @@ static bool net_matches(const struct policy_rule *r, const struct criterion *c)
 	const struct ipnet *nets = c->type == SONDE_POLICY_SRC ? r->from.items : r->to.items;
 	size_t n = c->type == SONDE_POLICY_SRC ? r->from.len : r->to.len;
 
-	for (size_t i = 0; i < n; i++)
-		if (nets[i].bits <= c->net.bits && ipaddr_ipnet_contains(&nets[i], &c->net.ip))
-			return true;
-	return !n;
+	return !n || FIND_ITEM(it, nets, n, it->bits <= c->net.bits && ipaddr_ipnet_contains(it, &c->net.ip));
 }
 
 static int add_net(struct build *b, int type, const struct ipnet *net, struct map *done)
@@ -187,10 +184,7 @@ static bool port_matches(const struct policy_rule *r, const struct criterion *c)
 	const struct policy_ports *ports = c->type == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
 	size_t n = c->type == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
 
-	for (size_t i = 0; i < n; i++)
-		if (c->port >= ports[i].from && c->port <= ports[i].to)
-			return true;
-	return !n;
+	return !n || FIND_ITEM(it, ports, n, c->port >= it->from && c->port <= it->to);
 }
 
 /* Marks the first port of each range and the first one after it: ports between two marks share a set. */
@@ -246,18 +240,12 @@ static bool none_matches(const struct policy_rule *r, const struct criterion *c)
 
 static bool comm_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	for (size_t i = 0; i < r->comms.len; i++)
-		if (!memcmp(&r->comms.items[i], &c->comm, sizeof(c->comm)))
-			return true;
-	return !r->comms.len;
+	return !r->comms.len || vec_find(it, &r->comms, !memcmp(it, &c->comm, sizeof(c->comm)));
 }
 
 static bool pid_matches(const struct policy_rule *r, const struct criterion *c)
 {
-	for (size_t i = 0; i < r->pids.len; i++)
-		if (r->pids.items[i] == c->pid)
-			return true;
-	return !r->pids.len;
+	return !r->pids.len || vec_find(it, &r->pids, *it == c->pid);
 }
 
 /* 1 = added, 0 = the table has the key already. */

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/io.h"
+#include "base/macros.h"
 #include "base/vec.h"
 
 #define CPU_MAX 0xffffu	/* sonde_rec.cpu has 16 bits */
@@ -78,8 +79,5 @@ int cpulist_read(const char *path, uint32_t **ret)
 
 bool cpulist_has(const uint32_t *cpus, size_t n, uint32_t cpu)
 {
-	for (size_t i = 0; i < n; i++)
-		if (cpus[i] == cpu)
-			return true;
-	return false;
+	return FIND_ITEM(it, cpus, n, *it == cpu);
 }

@@ -31,10 +31,7 @@ static const struct scap_block_type types[] = {
 
 const struct scap_block_type *scap_block_type(uint32_t number)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (types[i].number == number)
-			return &types[i];
-	return NULL;
+	return ARRAY_FIND(it, types, it->number == number);
 }
 
 #define INT_FIELD(size_, since_) { .kind = ENTRY_INT, .size = (size_), .since = (since_) }

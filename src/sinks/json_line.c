@@ -22,10 +22,7 @@ static const char *const reserved[] = {
 
 bool json_line_reserves(const char *key)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
-		if (!strcmp(reserved[i], key))
-			return true;
-	return false;
+	return ARRAY_FIND(it, reserved, !strcmp(*it, key));
 }
 
 /* Omits numbers for which 0 means unknown. */

@@ -103,10 +103,7 @@ static bool has_use_for(const struct sink_ops *ops, const struct event *ev)
 {
 	if (!ops->needs || (ops->flags & SINK_META && ev->desc->class == EVENT_META))
 		return true;
-	for (unsigned i = 0; i < ev->n_sec; i++)
-		if (ops->needs & 1u << ev->sec[i].kind)
-			return true;
-	return false;
+	return FIND_ITEM(it, ev->sec, ev->n_sec, ops->needs & 1u << it->kind);
 }
 
 bool sink_wants(const struct sink *s, const struct event *ev)

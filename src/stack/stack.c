@@ -141,10 +141,7 @@ uint64_t stack_set_dropped(const struct stack_set *s)
 
 static const struct field *find_field(const struct event_desc *d, const char *name)
 {
-	for (unsigned i = 0; i < d->n_fields; i++)
-		if (!strcmp(d->fields[i].name, name))
-			return &d->fields[i];
-	return NULL;
+	return FIND_ITEM(it, d->fields, d->n_fields, !strcmp(it->name, name));
 }
 
 /* NULL without memory. */

@@ -226,10 +226,7 @@ static const struct owner *last_until(const struct sock *e, uint64_t ts_ns, enum
 
 static const struct owner *first_after(const struct sock *e, uint64_t ts_ns)
 {
-	for (unsigned i = 0; i < e->n; i++)
-		if (e->owners[i].at_ns > ts_ns && e->owners[i].source != SOURCE_LISTENER)
-			return &e->owners[i];
-	return NULL;
+	return FIND_ITEM(it, e->owners, e->n, it->at_ns > ts_ns && it->source != SOURCE_LISTENER);
 }
 
 /* The last user until then, else the next user, else the owner of the listener. */
@@ -254,10 +251,7 @@ static const struct owner *choose(const struct sock *e, uint64_t ts_ns, enum sta
 
 static bool has_listener(const struct sock *e)
 {
-	for (unsigned i = 0; i < e->n; i++)
-		if (e->owners[i].source == SOURCE_LISTENER)
-			return true;
-	return false;
+	return FIND_ITEM(it, e->owners, e->n, it->source == SOURCE_LISTENER);
 }
 
 static bool is_shared(const struct sock *e)

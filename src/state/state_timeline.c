@@ -145,10 +145,7 @@ void state_timeline_resolve(const struct state_timeline *l, uint64_t ts_ns, cons
 
 bool state_timeline_has_image(const struct state_timeline *l, uint64_t number)
 {
-	for (unsigned i = 0; i < l->n; i++)
-		if (l->changes[i].image_number == number)
-			return true;
-	return false;
+	return FIND_ITEM(it, l->changes, l->n, it->image_number == number);
 }
 
 /* ---- changes ---- */

@@ -217,10 +217,7 @@ static bool wants_more(const struct lookup *l)
 {
 	enum resolve_quality enough = l->s->o.lines ? RESOLVE_LINE : RESOLVE_SYMBOL;
 
-	for (size_t i = 0; i < l->n_sorted; i++)
-		if (best(l, l->sorted[i])->quality < enough)
-			return true;
-	return false;
+	return FIND_ITEM(it, l->sorted, l->n_sorted, best(l, *it)->quality < enough);
 }
 
 /* 0 if this is the right file and the worker answered. A defect of this file does not count against the module. */

@@ -26,10 +26,7 @@ bool sym_stack_by_signal(const struct sym_frame *f)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(go_names); i++)
-		if (!strncmp(name, go_names[i], strlen(go_names[i])))
-			return true;
-	return false;
+	return ARRAY_FIND(it, go_names, !strncmp(name, *it, strlen(*it)));
 }
 
 /* Asks the queries that changed anew. */

@@ -101,10 +101,7 @@ int ui_memory_keep_past(struct ui_memory *m)
 
 const struct ui_past *ui_memory_past(const struct ui_memory *m, const struct view *v)
 {
-	for (size_t i = 0; i < m->n_pasts; i++)
-		if (m->pasts[i].view == v)
-			return &m->pasts[i];
-	return NULL;
+	return FIND_ITEM(it, m->pasts, m->n_pasts, it->view == v);
 }
 
 int ui_memory_until(struct ui_memory *m, uint64_t now_ns)

@@ -25,10 +25,7 @@ const size_t view_n = ARRAY_SIZE(views);
 
 const struct view *view_find(const char *name)
 {
-	for (size_t i = 0; i < view_n; i++)
-		if (!strcmp(views[i].name, name))
-			return &views[i];
-	return NULL;
+	return FIND_ITEM(it, views, view_n, !strcmp(it->name, name));
 }
 
 size_t view_n_keys(const struct view *v)

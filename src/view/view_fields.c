@@ -175,10 +175,7 @@ void view_fields_get(const struct view_fields *p, const struct view_field *f, co
 
 bool view_fields_has_col(const struct view_fields *p, unsigned col)
 {
-	for (unsigned k = 0; k < p->n_taken; k++)
-		if (p->taken[k] == col)
-			return true;
-	return false;
+	return FIND_ITEM(it, p->taken, p->n_taken, *it == col);
 }
 
 bool view_fields_take(const struct view_fields *p, const struct event *ev)

@@ -68,10 +68,7 @@ static const struct btf_type *find_reasons(struct probe_env *env, const struct b
 
 static bool is_normal(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(normal_reasons); i++)
-		if (!strcmp(normal_reasons[i], name))
-			return true;
-	return false;
+	return ARRAY_FIND(it, normal_reasons, !strcmp(*it, name));
 }
 
 static void set_normal(struct probe_env *env, const struct btf *btf, struct net_drop_bpf *skel)

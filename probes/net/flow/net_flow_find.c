@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/opt.h"
 #include "base/str.h"
 #include "event/core.h"
@@ -158,10 +159,7 @@ static struct net_tuple tuple_of(const struct net_flow *f, const struct net_flow
 
 static bool has_id(const struct found *f, uint32_t ifindex, const struct net_flow *flow)
 {
-	for (size_t i = 0; i < f->n_spaces; i++)
-		if (net_event_flow_id(f->spaces[i], ifindex, flow) == f->id)
-			return true;
-	return false;
+	return FIND_ITEM(it, f->spaces, f->n_spaces, net_event_flow_id(*it, ifindex, flow) == f->id);
 }
 
 static void check_flow(struct found *f, const struct net_flow_key *key, const struct net_flow_entry *e)

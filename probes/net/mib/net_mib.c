@@ -82,10 +82,7 @@ static int open_files(void *ctx)
 
 static bool has(const struct net_mib_reader *m, uint32_t netns)
 {
-	for (size_t i = 0; i < m->spaces.len; i++)
-		if (m->spaces.items[i]->netns == netns)
-			return true;
-	return false;
+	return vec_find(it, &m->spaces, (*it)->netns == netns);
 }
 
 /* @fd: of the namespace. */

@@ -55,10 +55,7 @@ static bool is_watched(const struct net_spaces *s, const char *text)
 	_cleanup_close_ int fd = net_ns_open(text, NULL);
 	uint32_t inode = fd < 0 ? 0 : net_ns_inode(fd);
 
-	for (size_t i = 0; inode && i < s->list.len; i++)
-		if (net_netns_inode(s->list.items[i]) == inode)
-			return true;
-	return false;
+	return inode && vec_find(it, &s->list, net_netns_inode(*it) == inode);
 }
 
 static int add_space(struct net_spaces *s, const char *text, struct err *err)

@@ -76,10 +76,7 @@ void sys_result_print_fdset(const struct sys_body *b, unsigned i, struct sys_byt
 
 static bool any_bit(struct sys_bytes m)
 {
-	for (size_t i = 0; i < m.len; i++)
-		if (m.data[i])
-			return true;
-	return false;
+	return FIND_ITEM(it, m.data, m.len, *it);
 }
 
 static bool is_polled(const struct sys_arg *arg)

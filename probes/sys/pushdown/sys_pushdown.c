@@ -148,10 +148,7 @@ static bool take_set(struct sys_pred *pred, uint32_t bit, const struct filter_co
 
 static bool all_numbers(const struct filter_conjunct *c, uint64_t most)
 {
-	for (size_t i = 0; i < c->n_values; i++)
-		if (!c->values[i].has_number || c->values[i].negative || c->values[i].number > most)
-			return false;
-	return true;
+	return !FIND_ITEM(it, c->values, c->n_values, !it->has_number || it->negative || it->number > most);
 }
 
 static enum verdict push_ids(struct sys_pred *pred, uint32_t bit, uint32_t *ids, uint32_t *n,
@@ -318,10 +315,7 @@ bool sys_pushdown_keeps_state(const struct sys_call *call)
 
 	if (call->flags & SYS_CALL_LIFE || call->ret == SYS_ARG_FD)
 		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!strcmp(names[i], call->name))
-			return true;
-	return false;
+	return ARRAY_FIND(it, names, !strcmp(*it, call->name));
 }
 
 bool sys_pushdown_is_of_sums(const struct registry *reg, const char *text)

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/vec.h"
 #include "probe/env.h"
 #include "probe/probe.h"
 #include "probes/sys/sys_conf.h"
@@ -67,10 +68,7 @@ static bool has_name(const struct sys_conf *c, const char *path)
 	if (n <= 0)
 		return false;
 	comm[strcspn(comm, "\n")] = '\0';
-	for (size_t i = 0; i < c->suppress.len; i++)
-		if (!strncmp(c->suppress.items[i], comm, COMM_BYTES - 1))
-			return true;
-	return false;
+	return vec_find(it, &c->suppress, !strncmp(*it, comm, COMM_BYTES - 1));
 }
 
 static uint64_t count_tasks(const struct sys_conf *c, const char *dir_path)

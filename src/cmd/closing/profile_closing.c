@@ -27,10 +27,7 @@ static const char *file_of(const char *output)
 
 bool profile_closing_writes_file(const struct profile_conf *c)
 {
-	for (size_t i = 0; i < c->run.outputs.len; i++)
-		if (file_of(c->run.outputs.items[i]))
-			return true;
-	return false;
+	return vec_find(it, &c->run.outputs, file_of(*it));
 }
 
 struct sums {
@@ -44,10 +41,7 @@ struct process_key {
 
 static bool has_unknown(const struct stack_frames *frames)
 {
-	for (size_t i = 0; i < frames->len; i++)
-		if (!strcmp(frames->items[i].name, "[unknown]"))
-			return true;
-	return false;
+	return vec_find(it, frames, !strcmp(it->name, "[unknown]"));
 }
 
 static int add_entry(struct sums *s, const struct profile *p, struct stack_names *names,

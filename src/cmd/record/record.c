@@ -137,10 +137,7 @@ static int choose_store(struct record_conf *c, struct err *err)
 
 static bool has_probe(const struct record_conf *c, const char *name)
 {
-	for (size_t i = 0; i < c->sets.members.len; i++)
-		if (!strcmp(c->sets.members.items[i].ops->name, name))
-			return true;
-	return false;
+	return vec_find(it, &c->sets.members, !strcmp(it->ops->name, name));
 }
 
 static size_t list_probes(struct record_conf *c, struct pipeline_probe *ret)

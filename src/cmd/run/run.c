@@ -104,18 +104,12 @@ static bool is_recorded(void *ctx, const struct sonde_rec *r)
 
 	if (family_of(s))
 		return child_has(family_of(s), r->tgid);
-	for (size_t i = 0; i < pids->len; i++)
-		if (pids->items[i] == r->tgid)
-			return true;
-	return !pids->len;
+	return !pids->len || vec_find(it, pids, *it == r->tgid);
 }
 
 static bool is_named(const char *name, const struct opt_strv *names)
 {
-	for (size_t i = 0; i < names->len; i++)
-		if (!strcmp(names->items[i], name))
-			return true;
-	return false;
+	return vec_find(it, names, !strcmp(*it, name));
 }
 
 static bool reads_other(const struct run_state *s)

@@ -252,10 +252,7 @@ static bool match_container(const struct run_conf *c, const struct event *ev)
 
 static bool match_pid(const struct run_conf *c, const struct event *ev)
 {
-	for (size_t i = 0; i < c->pids.len; i++)
-		if (c->pids.items[i] == ev->tgid)
-			return true;
-	return false;
+	return vec_find(it, &c->pids, *it == ev->tgid);
 }
 
 static bool same_path(const char *a, const char *b)

@@ -94,10 +94,7 @@ size_t syscalls_sets(void *conf, struct opt_set *ret_sets)
 
 static bool writes_capture(const struct run_conf *c)
 {
-	for (size_t i = 0; i < c->outputs.len; i++)
-		if (strstr(c->outputs.items[i], "scap"))
-			return true;
-	return false;
+	return vec_find(it, &c->outputs, strstr(*it, "scap"));
 }
 
 /* Whether a field needs the written bytes. */

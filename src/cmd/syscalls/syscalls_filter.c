@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "pipeline/pipeline.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -20,10 +21,7 @@
 
 static bool is_call(const char *name)
 {
-	for (unsigned i = 0; i < sys_n_calls; i++)
-		if (!strcmp(sys_calls[i].name, name))
-			return true;
-	return false;
+	return FIND_ITEM(it, sys_calls, sys_n_calls, !strcmp(it->name, name));
 }
 
 int syscalls_filter_check(const struct opt_strv *words, struct err *err)

@@ -90,10 +90,7 @@ static size_t top_sets(void *conf, struct opt_set *ret_sets)
 /* Whether a column of the view counts events of a probe whose types begin with @prefix. */
 static bool counts(const struct view *v, const char *prefix)
 {
-	for (size_t i = 0; i < view_n_cols(v); i++)
-		if (!strncmp(v->cols[i].type, prefix, strlen(prefix)))
-			return true;
-	return false;
+	return FIND_ITEM(it, v->cols, view_n_cols(v), !strncmp(it->type, prefix, strlen(prefix)));
 }
 
 /* Can sums of the kernel take the place of all system calls that the view counts? */

@@ -169,10 +169,7 @@ static int first_target(const struct top *t)
 /* Has a row been opened? Not the host, which is all events. */
 static bool is_of_one(const struct top *t)
 {
-	for (size_t i = 0; i < t->n_steps; i++)
-		if (t->steps[i].clause.len)
-			return true;
-	return false;
+	return FIND_ITEM(it, t->steps, t->n_steps, it->clause.len);
 }
 
 /* A view of one row opens its events; so does one without targets. */

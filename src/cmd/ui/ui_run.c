@@ -122,10 +122,7 @@ static const char *on_ledger(void *ctx, size_t host, uint16_t i, struct sonde_le
 
 static bool is_started(const struct ui_conf *c, const char *name)
 {
-	for (size_t i = 0; i < c->sets.members.len; i++)
-		if (!strcmp(c->sets.members.items[i].ops->name, name))
-			return true;
-	return false;
+	return vec_find(it, &c->sets.members, !strcmp(it->ops->name, name));
 }
 
 static void list_probes(struct run_state *st)

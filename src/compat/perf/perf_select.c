@@ -104,10 +104,7 @@ bool perf_select_has(const struct opt_strv *lists, const char *name, size_t len)
 
 static bool has_number(const struct opt_u32v *v, uint32_t n)
 {
-	for (size_t i = 0; i < v->len; i++)
-		if (v->items[i] == n)
-			return true;
-	return !v->len;
+	return !v->len || vec_find(it, v, *it == n);
 }
 
 static const char *comm_of(const struct event *ev)

@@ -159,10 +159,7 @@ static bool is_thread(const struct bcc_conf *c, uint32_t tid)
 {
 	const struct opt_u32v *tids = &c->profile.cpu.tids;
 
-	for (size_t i = 0; i < tids->len; i++)
-		if (tids->items[i] == tid)
-			return true;
-	return !selects_threads(c);
+	return !selects_threads(c) || vec_find(it, tids, *it == tid);
 }
 
 static bool pass(void *ctx, const struct event *ev)

@@ -473,10 +473,7 @@ static unsigned status_of(const struct event *ev, const struct sys_body *b)
 
 static bool is_in(const struct opt_strv *list, const char *path, size_t len)
 {
-	for (size_t i = 0; i < list->len; i++)
-		if (strlen(list->items[i]) == len && !memcmp(list->items[i], path, len))
-			return true;
-	return false;
+	return vec_find(it, list, strlen(*it) == len && !memcmp(*it, path, len));
 }
 
 static bool is_path(const struct strace_opts *o, const char *path, size_t len)

@@ -31,10 +31,7 @@ struct sysdig_lines {
 
 static bool has_name(const struct sysdig_lines *l, const struct name *n)
 {
-	for (size_t i = 0; i < l->names.len; i++)
-		if (!strcmp(l->names.items[i].text, n->text))
-			return true;
-	return false;
+	return vec_find(it, &l->names, !strcmp(it->text, n->text));
 }
 
 static int by_text(const void *a, const void *b)

@@ -238,10 +238,7 @@ static int read_records(struct compiler *k)
 
 static bool has_fde(const struct compiler *k, uint64_t addr)
 {
-	for (size_t i = 0; i < k->fdes.len; i++)
-		if (addr >= k->fdes.items[i].start && addr < k->fdes.items[i].end)
-			return true;
-	return false;
+	return vec_find(it, &k->fdes, addr >= it->start && addr < it->end);
 }
 
 /* Old linkers set the entry point of shared libraries to the start of .text; it is never entered there. */

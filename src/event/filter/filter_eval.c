@@ -400,10 +400,7 @@ bool filter_has_only(const struct filter *f, const char *const *fields)
 
 static bool has_type(const struct check *c, const struct event_desc *d)
 {
-	for (size_t i = 0; i < c->n_types; i++)
-		if (c->types[i].desc == d)
-			return true;
-	return false;
+	return FIND_ITEM(it, c->types, c->n_types, it->desc == d);
 }
 
 bool filter_eval_names_type(const struct filter *f, const struct event_desc *d)

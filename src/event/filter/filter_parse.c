@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/str.h"
 #include "event/filter/filter_error.h"
 #include "event/filter/filter_lex.h"
@@ -293,10 +294,7 @@ static bool type_named(const struct registry *reg, const char *name)
 
 static bool value_names(const struct check *c, const struct event_desc *d)
 {
-	for (size_t i = 0; i < c->n_values; i++)
-		if (event_desc_is_called(d, c->values[i].text))
-			return true;
-	return false;
+	return FIND_ITEM(it, c->values, c->n_values, event_desc_is_called(d, it->text));
 }
 
 /* The types that the values of evt.type name. */
@@ -415,10 +413,7 @@ static bool only_numbers(const struct check *c)
 		return false;
 	if (c->op < FILTER_EQ || (c->op > FILTER_GE && c->op != FILTER_IN && c->op != FILTER_INTERSECTS))
 		return false;
-	for (size_t i = 0; i < c->n_values; i++)
-		if (!c->values[i].has_number)
-			return false;
-	return true;
+	return !FIND_ITEM(it, c->values, c->n_values, !it->has_number);
 }
 
 /* Reads the operator at the token; FILTER_TRUE if the check is a bare field. */

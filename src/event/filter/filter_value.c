@@ -24,10 +24,7 @@ bool filter_value_kinds(const struct check *c, bool (*fn)(enum field_kind kind, 
 {
 	if (c->common && fn(kind_of(c->common), c->common, ctx))
 		return true;
-	for (size_t i = 0; i < c->n_bindings; i++)
-		if (fn(kind_of(c->bindings[i].field), c->bindings[i].field, ctx))
-			return true;
-	return false;
+	return FIND_ITEM(it, c->bindings, c->n_bindings, fn(kind_of(it->field), it->field, ctx));
 }
 
 /* ---- readings of a value ---- */

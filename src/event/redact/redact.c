@@ -84,10 +84,7 @@ static bool is_dns(const struct packet_flow *f)
 {
 	static const uint16_t ports[] = { 53, 5353, 5355 };	/* and multicast DNS, LLMNR */
 
-	for (size_t i = 0; f->has_ports && i < ARRAY_SIZE(ports); i++)
-		if (f->sport == ports[i] || f->dport == ports[i])
-			return true;
-	return false;
+	return f->has_ports && ARRAY_FIND(it, ports, f->sport == *it || f->dport == *it);
 }
 
 /* A later fragment has no ports: it may be of a DNS message. */

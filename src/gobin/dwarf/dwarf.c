@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "elf/dwarf/dwimage.h"
 #include "elf/elf.h"
 
@@ -233,10 +234,7 @@ static void take_function(struct reader *r, Dwarf_Die *die, uint64_t entry)
 
 static bool is_entry(const struct reader *r, uint64_t addr)
 {
-	for (size_t i = 0; i < r->n_entries; i++)
-		if (r->entries[i] == addr)
-			return true;
-	return false;
+	return FIND_ITEM(it, r->entries, r->n_entries, *it == addr);
 }
 
 static void take_subprogram(struct reader *r, Dwarf_Die *die)
@@ -356,16 +354,10 @@ void dwarf_facts_fini(struct dwarf_facts *f)
 
 const struct go_type *dwarf_find(const struct dwarf_facts *f, enum go_pkg pkg, const char *name)
 {
-	for (size_t i = 0; i < f->types.len; i++)
-		if (f->types.items[i].pkg == pkg && !strcmp(f->types.items[i].name, name))
-			return &f->types.items[i];
-	return NULL;
+	return vec_find(it, &f->types, it->pkg == pkg && !strcmp(it->name, name));
 }
 
 const struct dwarf_function *dwarf_function_at(const struct dwarf_facts *f, uint64_t entry)
 {
-	for (size_t i = 0; i < f->functions.len; i++)
-		if (f->functions.items[i].entry == entry)
-			return &f->functions.items[i];
-	return NULL;
+	return vec_find(it, &f->functions, it->entry == entry);
 }

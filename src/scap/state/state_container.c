@@ -179,8 +179,5 @@ const struct scap_str *scap_state_last_container(const struct scap_state *st)
 
 const struct scap_container *scap_state_container(const struct scap_state *st, const struct scap_str *id)
 {
-	for (size_t i = 0; id && i < st->containers.len; i++)
-		if (st->containers.items[i].id && !strcmp(st->containers.items[i].id->data, id->data))
-			return &st->containers.items[i];
-	return NULL;
+	return id ? vec_find(it, &st->containers, it->id && !strcmp(it->id->data, id->data)) : NULL;
 }

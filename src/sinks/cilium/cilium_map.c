@@ -42,10 +42,7 @@ void cilium_map_fini(struct cilium_map *m)
 
 static const struct field *field_of(const struct event_desc *d, const char *name)
 {
-	for (uint16_t i = 0; i < d->n_fields; i++)
-		if (!strcmp(d->fields[i].name, name))
-			return &d->fields[i];
-	return NULL;
+	return FIND_ITEM(it, d->fields, d->n_fields, !strcmp(it->name, name));
 }
 
 static const struct map_type *type_of(struct cilium_map *m, const struct event_desc *d)

@@ -73,10 +73,7 @@ static bool is_own(const char *key, size_t len)
 						"k8s.pod.", "k8s.container.", "k8s.namespace.", "host.name",
 						"host.id", "os.type" };
 
-	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (len >= strlen(prefixes[i]) && !memcmp(key, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
+	return ARRAY_FIND(it, prefixes, len >= strlen(*it) && !memcmp(key, *it, strlen(*it)));
 }
 
 /* Values are percent-encoded, as in W3C Baggage. */

@@ -407,10 +407,7 @@ static void add_http(const struct call *c)
 
 static const struct system *system_of(const struct value *kind)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(systems); i++)
-		if (value_is(kind, systems[i].kind))
-			return &systems[i];
-	return NULL;
+	return ARRAY_FIND(it, systems, value_is(kind, it->kind));
 }
 
 /* "SELECT orders": the operation and its object, both of low cardinality. */
@@ -467,10 +464,7 @@ static bool names_group(const struct call *c)
 						  "DeleteGroups", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe" };
 	struct value operation = get_text(c, OTLP_OPERATION);
 
-	for (size_t i = 0; i < ARRAY_SIZE(operations); i++)
-		if (value_is(&operation, operations[i]))
-			return true;
-	return false;
+	return ARRAY_FIND(it, operations, value_is(&operation, *it));
 }
 
 static void add_messaging(const struct call *c)

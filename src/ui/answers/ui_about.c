@@ -219,10 +219,7 @@ static void put_field(struct json *j, const struct field *f)
 
 static const struct field *find_in(const struct field *fields, size_t n, const char *name)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(fields[i].name, name))
-			return &fields[i];
-	return NULL;
+	return FIND_ITEM(it, fields, n, !strcmp(it->name, name));
 }
 
 static const struct field *find(const struct event_desc *d, const char *name)

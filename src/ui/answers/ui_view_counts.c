@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/macros.h"
 #include "ui/ui_memory.h"
 #include "view/view.h"
 #include "view/view_fold.h"
@@ -14,10 +15,7 @@ const struct view *ui_view_counts_find(const struct ui_memory *m, const char *na
 	const struct view *all = ui_memory_views(m);
 
 	/* the rows of this one are named stacks, see /flame */
-	for (size_t i = 0; i < view_n; i++)
-		if (!strcmp(all[i].name, name) && strcmp(name, "functions") != 0)
-			return &all[i];
-	return NULL;
+	return FIND_ITEM(it, all, view_n, !strcmp(it->name, name) && strcmp(name, "functions") != 0);
 }
 
 bool ui_view_counts_grows(const struct view *v)
