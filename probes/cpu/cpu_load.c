@@ -290,9 +290,7 @@ static int read_some(struct batch *b)
 
 		if (!p)
 			return -ENOMEM;
-		n = read(worker_fd(b->worker), p, READ_BYTES);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(read(worker_fd(b->worker), p, READ_BYTES));
 		if (n < 0)
 			return errno == EAGAIN ? READ_MORE : -errno;
 		if (n == 0)

@@ -18,10 +18,8 @@ int io_write_all(int fd, const void *data, size_t len)
 	const char *p = data;
 
 	while (len) {
-		ssize_t n = write(fd, p, len);
+		ssize_t n = TEMP_FAILURE_RETRY(write(fd, p, len));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -EIO;
 		p += n;
@@ -34,10 +32,8 @@ int io_write_all(int fd, const void *data, size_t len)
 static int read_exactly(int fd, char *p, size_t len, off_t off)
 {
 	while (len) {
-		ssize_t n = off < 0 ? read(fd, p, len) : pread(fd, p, len, off);
+		ssize_t n = TEMP_FAILURE_RETRY(off < 0 ? read(fd, p, len) : pread(fd, p, len, off));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)
 			return n < 0 ? -errno : -ENODATA;
 		p += n;

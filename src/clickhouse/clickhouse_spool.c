@@ -73,9 +73,7 @@ static int lock_parent(const struct clickhouse_spool *s)
 {
 	int r;
 
-	do
-		r = flock(s->parent_fd, LOCK_EX);
-	while (r < 0 && errno == EINTR);
+	r = TEMP_FAILURE_RETRY(flock(s->parent_fd, LOCK_EX));
 	return r < 0 ? -errno : 0;
 }
 

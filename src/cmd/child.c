@@ -340,9 +340,7 @@ int child_release(struct child *c, struct err *err)
 		return err_errno(err, -EIO, "cannot run %s", c->name);
 	cleanup_close(&c->go_fd);
 	c->go_fd = -1;
-	do
-		n = read(c->error_fd, &e, sizeof(e));	/* closed by a successful exec */
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(read(c->error_fd, &e, sizeof(e))); /* closed by a successful exec */
 	if (n != sizeof(e))
 		return 0;
 	child_wait(c);

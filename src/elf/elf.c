@@ -78,10 +78,8 @@ int elf_charge(struct elf *e, uint64_t len)
 static int read_fd(int fd, uint64_t off, uint8_t *buf, size_t len)
 {
 	while (len) {
-		ssize_t n = pread(fd, buf, len, (off_t)off);
+		ssize_t n = TEMP_FAILURE_RETRY(pread(fd, buf, len, (off_t)off));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0) /* file truncated since it was opened */

@@ -66,9 +66,7 @@ static bool read_at(const struct input *in, uint64_t off, void *buf, size_t len)
 		memcpy(buf, in->mem + off, len);
 		return true;
 	}
-	do
-		n = pread(in->fd, buf, len, (off_t)off);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(pread(in->fd, buf, len, (off_t)off));
 	return n == (ssize_t)len;
 }
 

@@ -138,10 +138,8 @@ static int read_lines(struct perfmap *m, int fd, uint8_t *chunk, off_t begin, of
 
 	while (begin < end) {
 		size_t want = MIN(CHUNK_BYTES - have, (size_t)(end - begin)), skipped = 0;
-		ssize_t n = pread(fd, chunk + have, want, begin), used;
+		ssize_t n = TEMP_FAILURE_RETRY(pread(fd, chunk + have, want, begin)), used;
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)

@@ -392,10 +392,8 @@ static int conn_send(struct conn *conn)
 			conn->sent = 0;
 			return loop_set_events(conn->io, EPOLLIN);
 		}
-		n = send(conn->fd, conn->out.data + conn->sent, conn->out.len - conn->sent,
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(send(conn->fd, conn->out.data + conn->sent, conn->out.len - conn->sent,
+					    MSG_DONTWAIT | MSG_NOSIGNAL));
 		if (n < 0)
 			return errno == EAGAIN ? loop_set_events(conn->io, EPOLLIN | EPOLLOUT) : -errno;
 		conn->sent += (size_t)n;

@@ -113,10 +113,8 @@ static int read_answer(struct http_client *p)
 	if (!p->worker)
 		return -EPIPE;
 	while (p->answer_len < sizeof(p->answer)) {
-		n = read(worker_fd(p->worker), (char *)&p->answer + p->answer_len,
-			 sizeof(p->answer) - p->answer_len);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(read(worker_fd(p->worker), (char *)&p->answer + p->answer_len,
+					    sizeof(p->answer) - p->answer_len));
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		if (n <= 0)
@@ -181,10 +179,9 @@ static void send_messages(struct http_client *p)
 {
 	while (p->worker && p->first) {
 		struct message *m = p->first;
-		ssize_t n = send(p->fd, m->data + p->sent, m->len - p->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t n = TEMP_FAILURE_RETRY(
+			send(p->fd, m->data + p->sent, m->len - p->sent, MSG_NOSIGNAL | MSG_DONTWAIT));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0)	/* full; or the process ended, which the answers will show */
 			return;
 		if (!p->sent) {

@@ -251,9 +251,7 @@ static bool take_head(int sock, struct http_client_head *ret)
 {
 	ssize_t n;
 
-	do
-		n = recv(sock, ret, sizeof(*ret), 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(sock, ret, sizeof(*ret), 0));
 	return n == sizeof(*ret) && ret->len <= POST_MESSAGE_MAX;
 }
 

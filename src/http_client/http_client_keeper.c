@@ -77,8 +77,7 @@ static int wait_answer(const struct keeper *k, struct http_client_answer *ret)
 {
 	struct pollfd p[] = { { .fd = k->sock, .events = POLLIN }, { .fd = k->pid_fd, .events = POLLIN } };
 
-	while (poll(p, ARRAY_SIZE(p), -1) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(poll(p, ARRAY_SIZE(p), -1));
 	return recv(k->sock, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret) ? 0 : -ECHILD;
 }
 
@@ -105,8 +104,7 @@ static bool end_sender(struct keeper *k)
 
 	if (k->pid > 0) {
 		syscall(SYS_pidfd_send_signal, k->pid_fd, SIGKILL, NULL, 0);
-		while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
-			;
+		TEMP_FAILURE_RETRY(waitpid(k->pid, &status, 0));
 	}
 	describe_end(k, status);
 	if (k->pid_fd >= 0)

@@ -161,10 +161,8 @@ static int send_all(struct client *c, struct buf *b)
 	if (buf_error(b))
 		return buf_error(b);
 	while (sent < b->len) {
-		ssize_t n = send(c->fd, b->data + sent, b->len - sent, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(c->fd, b->data + sent, b->len - sent, MSG_NOSIGNAL));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		sent += (size_t)n;

@@ -37,8 +37,7 @@ _Noreturn static void run_child(int *fds, size_t n, int until_closed)
 
 	dup2(until_closed, STDIN_FILENO);
 	close_others(fds, n);
-	while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(read(STDIN_FILENO, &byte, 1));
 	close_all(fds, n);
 	_exit(0);
 }

@@ -140,9 +140,7 @@ static int receive(struct source *s, int timeout_ms)
 	ssize_t n;
 	int r;
 
-	do
-		r = poll(&p, 1, timeout_ms);
-	while (r < 0 && errno == EINTR);
+	r = TEMP_FAILURE_RETRY(poll(&p, 1, timeout_ms));
 	if (r == 0)
 		return 0;
 	buf_consume(&s->in, s->taken);

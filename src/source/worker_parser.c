@@ -52,9 +52,7 @@ static int read_into(struct work *w, struct buf *b, bool *ret_eof, struct err *e
 
 	if (!p)
 		return err_errno(err, -ENOMEM, "cannot read");
-	do
-		n = read(w->in_fd, p, READ_BYTES);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(read(w->in_fd, p, READ_BYTES));
 	if (n < 0)
 		return err_errno(err, -errno, "cannot read");
 	*ret_eof = n == 0;

@@ -124,10 +124,8 @@ static int load(const struct store_scan *s, size_t block, struct loaded *to)
 	if (!at)
 		return -ENOMEM;
 	while (done < b->len) {
-		ssize_t n = pread(s->fd, at + done, b->len - done, (off_t)(b->off + done));
+		ssize_t n = TEMP_FAILURE_RETRY(pread(s->fd, at + done, b->len - done, (off_t)(b->off + done)));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)

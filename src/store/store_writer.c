@@ -116,10 +116,8 @@ static int write_whole(int fd, const struct buf *b, uint64_t off)
 	size_t done = 0;
 
 	while (done < b->len) {
-		ssize_t n = pwrite(fd, b->data + done, b->len - done, (off_t)(off + done));
+		ssize_t n = TEMP_FAILURE_RETRY(pwrite(fd, b->data + done, b->len - done, (off_t)(off + done)));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n <= 0) {
 			int r = n < 0 ? -errno : -EIO;
 

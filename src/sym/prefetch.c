@@ -59,9 +59,7 @@ static int read_answer(int fd, size_t cap, struct buf *ret)
 		to = buf_reserve(ret, READ_BYTES);
 		if (!to)
 			return -ENOMEM;
-		n = read(fd, to, READ_BYTES);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(read(fd, to, READ_BYTES));
 		if (n <= 0)
 			return n < 0 ? -errno : 0;
 		buf_commit(ret, (size_t)n);

@@ -154,9 +154,7 @@ static int ask(int sock, struct request *q, const char *name, int *ret_fd)
 	len += offsetof(struct request, name) + 1;
 	if (send(sock, q, len, MSG_NOSIGNAL) != (ssize_t)len)
 		return -ECHILD;
-	do
-		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recvmsg(sock, &m, MSG_CMSG_CLOEXEC));
 	if (n != sizeof(code))
 		return -ECHILD;
 	*ret_fd = take_fd(&m);

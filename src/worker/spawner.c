@@ -171,8 +171,7 @@ void spawner_stop(void)
 	if (spawner.fd < 0 || spawner.owner != getpid())
 		return;
 	close(spawner.fd);	/* it reads the end and exits */
-	while (waitpid(spawner.pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(spawner.pid, NULL, 0));
 	spawner.fd = -1;
 	spawner.pid = 0;
 }
@@ -206,14 +205,10 @@ static pid_t ask(const struct msghdr *m)
 	int32_t pid;
 	ssize_t n;
 
-	do
-		n = sendmsg(spawner.fd, m, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(sendmsg(spawner.fd, m, MSG_NOSIGNAL));
 	if (n < 0)
 		return -errno;
-	do
-		n = recv(spawner.fd, &pid, sizeof(pid), 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(spawner.fd, &pid, sizeof(pid), 0));
 	return n == sizeof(pid) ? pid : -EPIPE;
 }
 

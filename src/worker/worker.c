@@ -73,9 +73,7 @@ static int wait_readable(int fd, uint64_t deadline_ns)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	int r;
 
-	do
-		r = poll(&p, 1, left_ms(deadline_ns));
-	while (r < 0 && errno == EINTR);
+	r = TEMP_FAILURE_RETRY(poll(&p, 1, left_ms(deadline_ns)));
 	return r < 0 ? -errno : r;
 }
 
@@ -195,9 +193,7 @@ static int reap(const struct worker *w, struct err *err)
 	int status;
 	pid_t r;
 
-	do
-		r = waitpid(w->pid, &status, 0);
-	while (r < 0 && errno == EINTR);
+	r = TEMP_FAILURE_RETRY(waitpid(w->pid, &status, 0));
 	if (r < 0) /* SIGCHLD is ignored: the exit status is lost */
 		return err_set(err, -ECHILD, "%s: the exit status of the worker process is unknown", w->name);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : explain_signal(w, WTERMSIG(status), err);
@@ -253,9 +249,7 @@ static ssize_t read_answer(const struct worker *w, char *answer, size_t cap, uin
 		if (r <= 0)
 			return r < 0 ? r : -ETIMEDOUT;
 		/* with a full buffer read a byte more to detect a longer answer */
-		n = len < cap ? read(w->fd, answer + len, cap - len) : read(w->fd, &one, 1);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(len < cap ? read(w->fd, answer + len, cap - len) : read(w->fd, &one, 1));
 		if (n <= 0)
 			return n < 0 ? -errno : (ssize_t)len;
 		if (len == cap)

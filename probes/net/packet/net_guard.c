@@ -44,9 +44,7 @@ _Noreturn static void run_child(uint32_t creator)
 	ssize_t n;
 
 	for (;;) {
-		n = read(STDIN_FILENO, &g, sizeof(g));
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(read(STDIN_FILENO, &g, sizeof(g)));
 		if (n == sizeof(g) && !g.ifindex)
 			_exit(0);
 		if (n != sizeof(g))
@@ -97,8 +95,7 @@ static void put(const struct net_guard *g, uint32_t ifindex, bool made)
 {
 	const struct guarded what = { .ifindex = ifindex, .made = made };
 
-	while (send(g->to, &what, sizeof(what), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(send(g->to, &what, sizeof(what), MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 void net_guard_add(struct net_guard *g, uint32_t ifindex, bool made)

@@ -90,9 +90,7 @@ static bool take_request(int fds[static AGENT_SERVER_FD__MAX])
 	size_t bytes;
 	ssize_t n;
 
-	do
-		n = recvmsg(SOCK_FD, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recvmsg(SOCK_FD, &m, MSG_CMSG_CLOEXEC));
 	h = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
 	bytes = h && h->cmsg_type == SCM_RIGHTS ? h->cmsg_len - CMSG_LEN(0) : 0;
 	if (bytes <= AGENT_SERVER_LISTEN * sizeof(int))
@@ -118,8 +116,7 @@ static int wait_for(pid_t pid)
 		;
 	if (!p[0].revents)
 		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(pid, &status, 0));
 	return status;
 }
 
@@ -189,7 +186,6 @@ void keeper_stop(struct keeper *k)
 	if (!k->pid)
 		return;
 	close(k->fd);
-	while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(k->pid, NULL, 0));
 	k->pid = 0;
 }
