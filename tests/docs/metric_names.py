@@ -60,11 +60,11 @@ def samples():
 def own():
     """{name of a sample: set of labels} of the agent itself."""
     text = read("src/agent/metrics/agent_metrics.c")
-    rows = re.findall(r'\{ "(sonde_\w+)", (COUNTER|GAUGE),.*?(put_\w+) \}', text, re.S)
+    rows = re.findall(r'\(p, "(sonde_\w+)", (COUNTER|GAUGE),', text)
     assert len(rows) > 30
     measure = re.findall(r'metrics_text_head\(out, "(sonde_\w+)", "(\w+)"', read("src/agent/metrics/agent_measure.c"))
     assert len(measure) >= 3
     labels = {"instance", "probe", "outcome", "cause", "site", "client", "version", "family"}
-    out = {name + ("_total" if kind == "COUNTER" else ""): labels for name, kind, _ in rows}
+    out = {name + ("_total" if kind == "COUNTER" else ""): labels for name, kind in rows}
     out.update({name + ("_total" if kind == "counter" else ""): labels for name, kind in measure})
     return out
