@@ -306,18 +306,17 @@ static void connect_parts(struct agent *a)
 static int open_pipeline(struct agent *a, struct err *err)
 {
 	const struct probe_env_opts env = { .ring_bytes = a->conf.ring_bytes, .btf = a->conf.btf };
-	const struct pipeline_tap tap = {
-		.wants_events = wants_events, .event = on_event, .record = on_record, .flush = on_flush,
-		.tick = on_tick, .failed = on_failed_hook, .ctx = a,
-	};
 	int r = pipeline_new(a->loop, &a->pipeline, err);
 
 	if (r < 0)
 		return r;
-	pipeline_set_own_heap(a->pipeline);
 	connect_parts(a);
 	agent_hold_watch(&a->holds);
-	pipeline_set_tap(a->pipeline, &tap);
+	pipeline_settings(a->pipeline)->own_heap = true;
+	pipeline_settings(a->pipeline)->tap = (struct pipeline_tap){
+		.wants_events = wants_events, .event = on_event, .record = on_record, .flush = on_flush,
+		.tick = on_tick, .failed = on_failed_hook, .ctx = a,
+	};
 	r = pipeline_open_live(a->pipeline, &env, NULL, 0, err);
 	a->insts.n_cpus = r < 0 ? 0 : probe_env_n_cpus(pipeline_env(a->pipeline));
 	return r;

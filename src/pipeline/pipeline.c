@@ -54,7 +54,7 @@ void pipeline_free(struct pipeline *p)
 	state_free(p->state);
 	scap_state_free(p->scap);
 	decode_set_free(p->decode);
-	opener_free(p->opener);
+	opener_free(p->set.opener);
 	failed_hooks_fini(&p->failed);
 	spawner_stop();
 	if (p->served_folder)
@@ -133,10 +133,9 @@ void pipeline_set_reveal(struct pipeline *p, unsigned what)
 	decode_set_reveal(p->decode, what);
 }
 
-void pipeline_set_recorded(struct pipeline *p, bool (*selected)(void *ctx, const struct sonde_rec *r), void *ctx)
+struct pipeline_settings *pipeline_settings(struct pipeline *p)
 {
-	p->recorded = selected;
-	p->recorded_ctx = ctx;
+	return &p->set;
 }
 
 int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err)
@@ -146,11 +145,6 @@ int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *e
 	if (r >= 0 && stack_functions_new(p->sym, &p->functions) < 0)
 		r = err_errno(err, -ENOMEM, "cannot set up the symbolizer");
 	return r;
-}
-
-void pipeline_set_names_first(struct pipeline *p, bool names_first)
-{
-	p->names_first = names_first;
 }
 
 struct sym *pipeline_sym(const struct pipeline *p)
@@ -237,16 +231,6 @@ struct coop *pipeline_coop(const struct pipeline *p)
 	return p->coop;
 }
 
-void pipeline_set_own_heap(struct pipeline *p)
-{
-	p->own_heap = true;
-}
-
-void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits)
-{
-	p->limits = *limits;
-}
-
 const char *pipeline_instance(const struct pipeline *p, uint16_t instance, struct sonde_ledger *ret)
 {
 	const char *name;
@@ -273,11 +257,6 @@ int pipeline_kernel_ledger(struct pipeline *p, uint16_t instance, struct sonde_l
 		return -ERANGE;
 	account_kernel(a, ret);
 	return 0;
-}
-
-void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap)
-{
-	p->tap = *tap;
 }
 
 struct probe_env *pipeline_env(const struct pipeline *p)
@@ -336,7 +315,7 @@ static int open_symbols(void *ctx, const char *path)
 {
 	const struct pipeline *p = ctx;
 
-	return opener_open(p->opener, OPEN_SYMBOLS, path);
+	return opener_open(p->set.opener, OPEN_SYMBOLS, path);
 }
 
 /* Runs in the opener, too. */
@@ -346,13 +325,13 @@ static int remove_socket(void *ctx)
 
 	if (p->served_folder)
 		return unlinkat(p->served_folder, p->served_name, 0) < 0 ? -errno : 0;
-	return cilium_listener_remove_socket(p->listener);
+	return cilium_listener_remove_socket(p->set.listener);
 }
 
 static int start_opener(struct pipeline *p, struct err *err)
 {
 	int fds[WORKER_FDS_MAX + 1], socket_folder = p->served_folder ? p->served_folder :
-						     p->listener ? cilium_listener_folder(p->listener) : -1;
+						     p->set.listener ? cilium_listener_folder(p->set.listener) : -1;
 	struct opener_opts o = { .open = open_for, .ctx = p, .fds = fds };
 	size_t n = 0;
 
@@ -366,33 +345,28 @@ static int start_opener(struct pipeline *p, struct err *err)
 		if (output_folder(p->outputs.items[i]) >= 0)
 			fds[n++] = output_folder(p->outputs.items[i]);
 	o.n_fds = n;
-	return n ? opener_start(&o, &p->opener, err) : 0;
+	return n ? opener_start(&o, &p->set.opener, err) : 0;
 }
 
 static void use_opener(struct pipeline *p)
 {
 	for (size_t i = 0; i < p->outputs.len; i++)
-		output_set_opener(p->outputs.items[i], p->opener, (uint32_t)i);
+		output_set_opener(p->outputs.items[i], p->set.opener, (uint32_t)i);
 	if (p->sym)
 		hostfile_set_open(p->sym, open_symbols, p);
-	if (p->listener)
-		cilium_listener_set_opener(p->listener, p->opener);
+	if (p->set.listener)
+		cilium_listener_set_opener(p->set.listener, p->set.opener);
 }
 
 int pipeline_give_up_rights(struct pipeline *p, struct err *err)
 {
 	int r = 0;
 
-	if (confine_works() && !p->opener)
+	if (confine_works() && !p->set.opener)
 		r = start_opener(p, err);
-	if (p->opener)
+	if (p->set.opener)
 		use_opener(p);
-	return r < 0 ? r : confine_self(p->listener || p->accepts, err);
-}
-
-void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l)
-{
-	p->listener = l;
+	return r < 0 ? r : confine_self(p->set.listener || p->accepts, err);
 }
 
 int pipeline_set_accepts(struct pipeline *p, const char *path)
@@ -421,15 +395,5 @@ int pipeline_remove_socket(struct pipeline *p)
 {
 	if (!p->served_folder)
 		return -ENOENT;
-	return p->opener ? opener_remove(p->opener) : remove_socket(p);
-}
-
-struct opener *pipeline_take_opener(struct pipeline *p)
-{
-	return TAKE_PTR(p->opener);
-}
-
-void pipeline_set_opener(struct pipeline *p, struct opener *opener)
-{
-	p->opener = opener;
+	return p->set.opener ? opener_remove(p->set.opener) : remove_socket(p);
 }

@@ -51,11 +51,7 @@ void pipeline_set_filter(struct pipeline *p, bool (*pass)(void *ctx, const struc
 /* Parts of events that may be secrets and that the user asked for: DECODE_REVEAL_* (event/decode.h). */
 void pipeline_set_reveal(struct pipeline *p, unsigned what);
 
-/*
- * Recordings get the records of the proc probe (processes, mappings, sockets) for which @selected is true; asked
- * after the record was decoded. NULL = all.
- */
-void pipeline_set_recorded(struct pipeline *p, bool (*selected)(void *ctx, const struct sonde_rec *r), void *ctx);
+struct pipeline_settings *pipeline_settings(struct pipeline *p);
 
 /*
  * Adds a symbolizer for stack addresses, which sees every state event before the subscribers do. At most once, before
@@ -63,11 +59,6 @@ void pipeline_set_recorded(struct pipeline *p, bool (*selected)(void *ctx, const
  */
 int pipeline_add_sym(struct pipeline *p, const struct sym_opts *o, struct err *err);
 struct sym *pipeline_sym(const struct pipeline *p);
-/*
- * For pipeline_open_file(), which it precedes: events have the names of their functions from the first one on. The
- * file is read twice, unless it is followed or a pipe.
- */
-void pipeline_set_names_first(struct pipeline *p, bool names_first);
 
 /* Adds an output; @opts is borrowed, @path as for outfile_open(). */
 int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const struct sink_opts *opts,
@@ -92,12 +83,6 @@ uint32_t pipeline_needs(const struct pipeline *p);
 int pipeline_use_thread(struct pipeline *p, void (*guard)(void *ctx, bool raised), void *ctx, struct err *err);
 struct coop *pipeline_coop(const struct pipeline *p);	/* NULL = none */
 
-/* Limits of the run, for pipeline_open_live(), which delivers records already; pipeline_begin() sets them too. */
-void pipeline_set_limits(struct pipeline *p, const struct pipeline_limits *limits);
-
-/* For programs of this project: probes may change settings of malloc(3) while they are loaded (base/heap.h). */
-void pipeline_set_own_heap(struct pipeline *p);
-
 /*
  * Loads and attaches @probes, after proc. With a second thread the loop runs meanwhile and records are delivered.
  * After pipeline_stop() it returns 0 with the probes that had started, and pipeline_run() ends at once.
@@ -107,10 +92,6 @@ int pipeline_open_live(struct pipeline *p, const struct probe_env_opts *env, con
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err);
 /* Part of the file that was read, 0 to 1000; -1 if the input is not a regular file. */
 int pipeline_read_permille(const struct pipeline *p);
-/* Question of pipeline_open_file() to a store: borrowed for that call. NULL: everything. */
-void pipeline_set_query(struct pipeline *p, const struct store_query *query);
-/* The file has no end: outputs are also flushed while no record comes. */
-void pipeline_set_follows(struct pipeline *p, bool follows);
 void pipeline_open_source(struct pipeline *p, struct source *source);	/* takes over an open source */
 /*
  * For a run over a file, once everything is open: this process becomes uid 65534 without capabilities, behind a
@@ -118,23 +99,12 @@ void pipeline_open_source(struct pipeline *p, struct source *source);	/* takes o
  */
 int pipeline_give_up_rights(struct pipeline *p, struct err *err);
 /*
- * A listener that keeps serving after pipeline_give_up_rights(): the process may accept its clients, and the opener
- * removes its socket. Call it before; @l is borrowed and freed before the pipeline.
- */
-void pipeline_set_listener(struct pipeline *p, struct cilium_listener *l);
-/*
  * A server of the caller keeps accepting clients after pipeline_give_up_rights(); @path: its unix socket, which the
  * opener removes (pipeline_remove_socket()), NULL = none. Call it before. 0 or -errno.
  */
 int pipeline_set_accepts(struct pipeline *p, const char *path);
 /* 0 or -errno; -ENOENT without such a socket. */
 int pipeline_remove_socket(struct pipeline *p);
-/*
- * Hands the opener from one pipeline to the next of the same process, which cannot start another. Owned; NULL is
- * fine.
- */
-struct opener *pipeline_take_opener(struct pipeline *p);
-void pipeline_set_opener(struct pipeline *p, struct opener *opener);
 /*
  * Unix socket of another agent, whose stream has the input format @format ("cilium"). A closed connection is opened
  * again after @reconnect_ns (0 = 12 s) until the run is stopped. @path is borrowed.
@@ -154,8 +124,6 @@ void pipeline_failed_hooks(const struct pipeline *p, uint64_t of,
 			   void (*fn)(void *ctx, const char *hook, const char *why), void *ctx);
 
 /* ---- for the agent: a live pipeline whose probes come and go ---- */
-
-void pipeline_set_tap(struct pipeline *p, const struct pipeline_tap *tap);	/* copied */
 
 /*
  * Loads and attaches one more instance. @select NULL: the selection of the environment. @which->conf and the lists of

@@ -69,10 +69,10 @@ static int open_names(struct pipeline *p, const char *path, struct err *err)
 {
 	struct stat st;
 
-	if (!p->names_first || !p->sym || p->follows || !strcmp(path, "-") || stat(path, &st) < 0 ||
+	if (!p->set.names_first || !p->sym || p->set.follows || !strcmp(path, "-") || stat(path, &st) < 0 ||
 	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 		return 0;
-	return source_open_query(path, p->query, &p->names_source, err);
+	return source_open_query(path, p->set.query, &p->names_source, err);
 }
 
 static int learn_name(void *ctx, struct event *ev)
@@ -115,7 +115,7 @@ static void read_names(struct pipeline *p)
 static int file_begin(struct pipeline *p, _unused_ struct err *err)
 {
 	read_names(p);
-	p->flush_ns = p->follows ? FOLLOW_NS : 0;
+	p->flush_ns = p->set.follows ? FOLLOW_NS : 0;
 	return 0;
 }
 
@@ -139,7 +139,7 @@ static const struct input_ops file_input = {
 
 int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 {
-	int r = source_open_query(path, p->query, &p->source, err);
+	int r = source_open_query(path, p->set.query, &p->source, err);
 
 	p->input = &file_input;
 	if (r >= 0)
@@ -150,16 +150,6 @@ int pipeline_open_file(struct pipeline *p, const char *path, struct err *err)
 int pipeline_read_permille(const struct pipeline *p)
 {
 	return p->source ? source_read_permille(p->source) : -1;
-}
-
-void pipeline_set_query(struct pipeline *p, const struct store_query *query)
-{
-	p->query = query;
-}
-
-void pipeline_set_follows(struct pipeline *p, bool follows)
-{
-	p->follows = follows;
 }
 
 void pipeline_open_source(struct pipeline *p, struct source *source)

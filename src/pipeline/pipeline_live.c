@@ -74,7 +74,7 @@ static int add_probe(struct pipeline *p, const struct pipeline_probe *which, str
 		.loop = p->loop,
 		.instance = (uint16_t)(probe - p->probes),
 	};
-	if (which->ops->wants_owners || p->tap.record) /* a later client of the agent may need them */
+	if (which->ops->wants_owners || p->set.tap.record) /* a later client of the agent may need them */
 		probe_env_want_owners(p->env);
 	if (probe->ops->state_size) {
 		probe->state = calloc(1, probe->ops->state_size);
@@ -123,13 +123,13 @@ static int attach_with_snapshot(struct pipeline *p, struct probe *probe, struct 
 /* Memory that is scarce is left to the verifier. */
 static void keep_heap(const struct pipeline *p)
 {
-	if (p->own_heap && !probe_env_scarce_bytes(p->env))
+	if (p->set.own_heap && !probe_env_scarce_bytes(p->env))
 		heap_keep();
 }
 
 static void let_heap_go(const struct pipeline *p)
 {
-	if (p->own_heap)
+	if (p->set.own_heap)
 		heap_let_go();
 	else
 		malloc_trim(0);
@@ -461,7 +461,7 @@ static void live_pause(struct pipeline *p)
 
 static int live_begin(struct pipeline *p, _unused_ struct err *err)
 {
-	p->flush_ns = p->limits.latency_ns ? p->limits.latency_ns : DEFAULT_LATENCY_NS;
+	p->flush_ns = p->set.limits.latency_ns ? p->set.limits.latency_ns : DEFAULT_LATENCY_NS;
 	return p->budget ? budget_start(p->budget, p->probes, p->n_probes) : 0;
 }
 
@@ -489,8 +489,8 @@ static void live_tick(struct pipeline *p, uint64_t now_ns)
 		probe->ops->tick(probe, now_ns);
 	}
 	loop_step(p->loop, "clients", NULL);
-	if (p->tap.tick)
-		p->tap.tick(p->tap.ctx, now_ns);
+	if (p->set.tap.tick)
+		p->set.tap.tick(p->set.tap.ctx, now_ns);
 }
 
 /* proc last: packets, samples and calls have processes as long as others see them. */

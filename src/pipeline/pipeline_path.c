@@ -114,8 +114,8 @@ static int take_event(void *ctx, struct event *ev)
 	if (ev->desc->type == SONDE_EV_LOST)
 		take_loss(p, ev);
 	teach_probe(p, ev);
-	if (p->tap.event)
-		p->tap.event(p->tap.ctx, ev);
+	if (p->set.tap.event)
+		p->set.tap.event(p->set.tap.ctx, ev);
 	if (ev->desc->class != EVENT_META) {
 		if ((p->own && ev->tgid == p->own) || !passes(p, ev)) {
 			p->now.refused += ev->desc->class == EVENT_DATA;
@@ -123,7 +123,7 @@ static int take_event(void *ctx, struct event *ev)
 			scap_state_left_out(p->scap, ev);
 			return 0;
 		}
-		if (p->limits.max_events && p->shown >= p->limits.max_events) {
+		if (p->set.limits.max_events && p->shown >= p->set.limits.max_events) {
 			p->now.refused++;
 			return 0;
 		}
@@ -132,7 +132,7 @@ static int take_event(void *ctx, struct event *ev)
 	}
 	make_sections(p, ev);
 	bus_publish(&p->bus, ev);
-	if (p->limits.max_events && p->shown >= p->limits.max_events)
+	if (p->set.limits.max_events && p->shown >= p->set.limits.max_events)
 		p->stopping = true;
 	return 0;
 }
@@ -220,7 +220,7 @@ static bool any_wants_owners(const struct pipeline *p)
 /* A replay into records alone, all of them: nothing asks for the events. */
 static bool copies_records(const struct pipeline *p)
 {
-	return !p->env && !p->selects && !p->own && !p->limits.max_events && !p->tap.event && !p->sym &&
+	return !p->env && !p->selects && !p->own && !p->set.limits.max_events && !p->set.tap.event && !p->sym &&
 	       !p->bus.first && !any_wants_owners(p);
 }
 
@@ -229,8 +229,8 @@ static bool needs_decoding(const struct pipeline *p, const struct sonde_rec *r)
 {
 	if (is_core(r) || !r->instance)
 		return true;
-	if (p->tap.wants_events)
-		return p->tap.wants_events(p->tap.ctx, r);
+	if (p->set.tap.wants_events)
+		return p->set.tap.wants_events(p->set.tap.ctx, r);
 	return !copies_records(p) || !decode_is_data(p->decode, r);
 }
 
@@ -250,7 +250,7 @@ static void show_to_probes(struct pipeline *p, const struct sonde_rec *r)
 /* Is @r for recordings only if its process is selected? Its event may say whose child the process is. */
 static bool is_of_process(const struct pipeline *p, const struct sonde_rec *r)
 {
-	return p->recorded && p->env && !r->instance && !is_core(r);
+	return p->set.recorded && p->env && !r->instance && !is_core(r);
 }
 
 /* Recordings are written here, not before the hold: a replay has to meet records in the same order. */
@@ -266,13 +266,13 @@ static void deliver(struct pipeline *p, const struct sonde_rec *r, size_t len)
 		record_outputs(p, r);
 	decoded = needs_decoding(p, r) ? decode_record(p->decode, r, len, take_event, p) : 0;
 	if (is_of_process(p, r)) {
-		recorded = p->recorded(p->recorded_ctx, r);
+		recorded = p->set.recorded(p->set.recorded_ctx, r);
 		if (recorded)
 			record_outputs(p, r);
 	}
 	count_record(p, r, decoded, recorded);
-	if (p->tap.record)
-		p->tap.record(p->tap.ctx, r, decoded < 0 ? decoded : p->now.error);
+	if (p->set.tap.record)
+		p->set.tap.record(p->set.tap.ctx, r, decoded < 0 ? decoded : p->now.error);
 }
 
 static int learn_event(void *ctx, struct event *ev)
@@ -489,7 +489,7 @@ static void report_losses(struct pipeline *p, uint16_t instance, struct account 
 {
 	struct sonde_ledger total;
 
-	if (p->tap.record)
+	if (p->set.tap.record)
 		account_kernel(a, &total);
 	else
 		account_total(a, &total);

@@ -25,8 +25,8 @@ void pipeline_run_hook_fails(struct pipeline *p, uint64_t of, const char *hook, 
 
 	if (!was && !p->agent_says)
 		log_warn("%s does not work here: %s", hook, why);
-	if (of & ~was && p->tap.failed)
-		p->tap.failed(p->tap.ctx, of, hook, why);
+	if (of & ~was && p->set.tap.failed)
+		p->set.tap.failed(p->set.tap.ctx, of, hook, why);
 }
 
 bool pipeline_stopping(const struct pipeline *p)
@@ -52,8 +52,8 @@ void pipeline_run_flush(struct pipeline *p)
 		failed += output_error(p->outputs.items[i]) < 0 || output_done(p->outputs.items[i]);
 		unread |= output_unread(p->outputs.items[i]);
 	}
-	if (p->tap.flush)
-		p->tap.flush(p->tap.ctx);
+	if (p->set.tap.flush)
+		p->set.tap.flush(p->set.tap.ctx);
 	if (unread || (failed && failed + aside == p->outputs.len))
 		pipeline_stop(p);
 }
@@ -129,7 +129,7 @@ static uint64_t duration_left(const struct pipeline *p)
 {
 	uint64_t gone = p->since_ns && !p->waited ? clock_boot_ns() - p->since_ns : 0;
 
-	return p->limits.duration_ns > gone ? p->limits.duration_ns - gone : 1;
+	return p->set.limits.duration_ns > gone ? p->set.limits.duration_ns - gone : 1;
 }
 
 /* Returns the first error; the others are logged. -EPIPE, which ends a run silently, gives way to any other. */
@@ -195,7 +195,7 @@ int pipeline_begin(struct pipeline *p, const struct pipeline_limits *limits, str
 {
 	int r;
 
-	p->limits = *limits;
+	p->set.limits = *limits;
 	r = p->input->begin ? p->input->begin(p, &p->err) : 0;
 	if (r >= 0)
 		r = pipeline_run_watch(p);
@@ -232,8 +232,8 @@ int pipeline_end(struct pipeline *p, struct err *err)
 	int r, w;
 
 	end_waiting(p);
-	if (p->limits.ending)
-		p->limits.ending(p->limits.ending_ctx);
+	if (p->set.limits.ending)
+		p->set.limits.ending(p->set.limits.ending_ctx);
 	r = p->input->finish ? p->input->finish(p, err) : 0;
 	pipeline_path_release(p);
 	for (size_t i = 0; i < p->outputs.len; i++)

@@ -38,12 +38,12 @@ struct input_ops {
 
 struct pipeline {
 	struct loop *loop; /* borrowed */
+	struct pipeline_settings set;
 	struct decode_set *decode;
 	struct state *state;	 /* who and what events are about */
 	struct pipeline_hold hold; /* records that later ones complete */
 	struct sym *sym;	 /* NULL = no output needs names */
 	struct stack_functions *functions; /* of events, by sym; NULL without it */
-	bool names_first;	 /* pipeline_set_names_first() */
 	struct source *names_source; /* the file, read for names; NULL = it is not, or was */
 	bool named;		 /* its names are known: those in the stream are the same */
 	struct scap_state *scap; /* threads and descriptors for events with SEC_PARAMS */
@@ -59,8 +59,6 @@ struct pipeline {
 	void *pass_ctx;
 	bool records;	/* an output takes records */
 	bool selects;	/* it may refuse events of class DATA */
-	bool (*recorded)(void *ctx, const struct sonde_rec *r); /* of instance 0: is it for recordings? NULL = all */
-	void *recorded_ctx;
 
 	struct coop *coop;	 /* starts and ends probes; NULL = on this thread */
 	bool draining;		 /* all snapshots are in the stream: the rings may be read */
@@ -71,26 +69,19 @@ struct pipeline {
 	uint64_t since_ns;	 /* attach time of the first probe marked `ahead`; 0 = none */
 	bool waited;		 /* some of the probes that the user named were attached after those */
 	struct source *source;	 /* input file or socket */
-	const struct store_query *query; /* of a store that is opened; borrowed; NULL = everything */
-	bool follows;		 /* the source waits for more records at its end */
 	const char *socket_path; /* another agent's socket; borrowed; NULL = none */
 	const struct source_ops *socket_format;
 	uint64_t reconnect_ns;
-	struct opener *opener;		  /* process that opens files; NULL = none */
-	struct cilium_listener *listener; /* its socket is removed at the end; borrowed; NULL = none */
 	bool accepts;			/* the caller accepts clients after it gave up its rights */
 	int served_folder;		/* owned; folder of its socket; 0 = none */
 	char served_name[108];
 	struct client *client;		  /* agent connection; borrowed */
 	uint32_t own;			  /* this process, whose events from an agent are dropped; 0 = none */
-	struct pipeline_tap tap;	  /* all NULL = none */
 	uint64_t replayed_ns;		  /* latest time in a replay, which ends the run */
 
 	struct failed_hooks failed;	/* of own probes, or of the agent's */
 	bool agent_says;		/* the agent says itself what fails, to the same terminal */
 	struct accounts accounts;
-	struct pipeline_limits limits;
-	bool own_heap;			/* base/heap.h may be used */
 	uint64_t shown;		 /* events that passed the filter */
 	uint64_t refused;	 /* events of class DATA that did not */
 	int64_t clock_offset_ns; /* last one reported */

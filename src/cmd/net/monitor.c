@@ -61,7 +61,7 @@ static int start_listener(void *ctx, struct loop *loop, struct pipeline *p, stru
 	const struct cilium_listener_opts o = { .path = c->serve_cilium };
 	int r = o.path ? cilium_listener_new(loop, pipeline_bus(p), &o, &c->listener, err) : 0;
 
-	pipeline_set_listener(p, c->listener);
+	pipeline_settings(p)->listener = c->listener;
 	return r;
 }
 

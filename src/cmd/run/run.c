@@ -362,10 +362,10 @@ static int open_file(struct run_state *s, struct err *err)
 
 	if (r < 0)
 		return err_errno(err, r, "cannot read %s", s->conf->read);
-	pipeline_set_query(s->pipeline, &q.query);
-	pipeline_set_follows(s->pipeline, s->conf->follow);
+	pipeline_settings(s->pipeline)->query = &q.query;
+	pipeline_settings(s->pipeline)->follows = s->conf->follow;
 	r = pipeline_open_file(s->pipeline, s->conf->read, err);
-	pipeline_set_query(s->pipeline, NULL);
+	pipeline_settings(s->pipeline)->query = NULL;
 	return r;
 }
 
@@ -456,7 +456,7 @@ static int give_up_rights(struct run_state *s, struct err *err)
 	const struct run_input *input = s->spec->input;
 
 	if (input && input->opener)
-		pipeline_set_opener(s->pipeline, TAKE_PTR(*input->opener));
+		pipeline_settings(s->pipeline)->opener = TAKE_PTR(*input->opener);
 	return pipeline_give_up_rights(s->pipeline, err);
 }
 
@@ -504,7 +504,7 @@ static int run_pipeline(struct run_state *s, struct err *err)
 
 	if (r >= 0 && s->spec->setup)
 		r = s->spec->setup(s->spec->started_ctx, s->loop, s->pipeline, err);
-	pipeline_set_limits(s->pipeline, &limits);
+	pipeline_settings(s->pipeline)->limits = limits;
 	if (r >= 0)
 		r = start(s, err);
 	if (r < 0)
@@ -544,7 +544,7 @@ static int add_sym(struct run_state *s, struct sink_opts *opts, struct err *err)
 		o.files = s->conf->symfs ? SYM_FILES_BY_ID : SYM_FILES_NONE;
 		o.host_root = s->conf->symfs ? s->conf->symfs : o.host_root;
 	}
-	pipeline_set_names_first(s->pipeline, words);
+	pipeline_settings(s->pipeline)->names_first = words;
 	r = pipeline_add_sym(s->pipeline, &o, err);
 	if (asked || s->conf->symbols)
 		opts->sym = pipeline_sym(s->pipeline);
@@ -640,7 +640,7 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 
 	if (r < 0)
 		return r;
-	pipeline_set_own_heap(s->pipeline);
+	pipeline_settings(s->pipeline)->own_heap = true;
 	r = filter_parse(pipeline_registry(s->pipeline), c->where ? c->where : "", &s->filter, err);
 	if (r < 0)
 		return err_prefix(err, "%s", c->where_name ? c->where_name : "--where");
@@ -648,7 +648,8 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	if (r < 0)
 		return r;
 	pipeline_set_filter(s->pipeline, pass, s, !may_refuse(s));
-	pipeline_set_recorded(s->pipeline, is_recorded, s);
+	pipeline_settings(s->pipeline)->recorded = is_recorded;
+	pipeline_settings(s->pipeline)->recorded_ctx = s;
 	pipeline_set_reveal(s->pipeline, c->reveal);
 	r = set_lines(s, opts, err);
 	if (r < 0)
@@ -725,7 +726,7 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	child_free(s.child);
 	child_free(s.adopted);
 	if (spec->input && spec->input->opener && s.pipeline)
-		*spec->input->opener = pipeline_take_opener(s.pipeline);
+		*spec->input->opener = TAKE_PTR(pipeline_settings(s.pipeline)->opener);
 	pipeline_free(s.pipeline);
 	client_close(s.agent);
 	other_netns_free(s.others);

@@ -264,7 +264,7 @@ static int open_input(struct run_state *st, const struct sink_opts *sink, struct
 	if (r < 0)
 		return r;
 	if (c->read) {
-		pipeline_set_follows(st->pipeline, c->follow);
+		pipeline_settings(st->pipeline)->follows = c->follow;
 		return pipeline_open_file(st->pipeline, c->read, err);
 	}
 	if (st->conf->client_fd)
