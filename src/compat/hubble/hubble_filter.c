@@ -52,50 +52,21 @@ OPT_CALL(on_pod) { return hubble_words_pod(WORDS(conf), "--pod", HUBBLE_EITHER, 
 OPT_CALL(on_from_pod) { return hubble_words_pod(WORDS(conf), "--from-pod", HUBBLE_SENDER, arg, err); }
 OPT_CALL(on_to_pod) { return hubble_words_pod(WORDS(conf), "--to-pod", HUBBLE_RECEIVER, arg, err); }
 
-OPT_CALL(on_namespace)
-{
-	return hubble_words_local(WORDS(conf), "--namespace", "k8s.ns", HUBBLE_EITHER, arg, err);
-}
+#define LOCAL(fn, option, field, ends, value) \
+	static int fn(void *conf, _unused_ const char *arg, struct err *err) \
+	{ \
+		return hubble_words_local(WORDS(conf), option, field, ends, value, err); \
+	}
 
-OPT_CALL(on_from_namespace)
-{
-	return hubble_words_local(WORDS(conf), "--from-namespace", "k8s.ns", HUBBLE_SENDER, arg, err);
-}
-
-OPT_CALL(on_to_namespace)
-{
-	return hubble_words_local(WORDS(conf), "--to-namespace", "k8s.ns", HUBBLE_RECEIVER, arg, err);
-}
-
-OPT_CALL(on_workload)
-{
-	return hubble_words_local(WORDS(conf), "--workload", "proc.name", HUBBLE_EITHER, arg, err);
-}
-
-OPT_CALL(on_from_workload)
-{
-	return hubble_words_local(WORDS(conf), "--from-workload", "proc.name", HUBBLE_SENDER, arg, err);
-}
-
-OPT_CALL(on_to_workload)
-{
-	return hubble_words_local(WORDS(conf), "--to-workload", "proc.name", HUBBLE_RECEIVER, arg, err);
-}
-
-OPT_CALL(on_all_namespaces)
-{
-	return hubble_words_local(WORDS(conf), "--all-namespaces", "k8s.ns", HUBBLE_EITHER, NULL, err);
-}
-
-OPT_CALL(on_from_all_namespaces)
-{
-	return hubble_words_local(WORDS(conf), "--from-all-namespaces", "k8s.ns", HUBBLE_SENDER, NULL, err);
-}
-
-OPT_CALL(on_to_all_namespaces)
-{
-	return hubble_words_local(WORDS(conf), "--to-all-namespaces", "k8s.ns", HUBBLE_RECEIVER, NULL, err);
-}
+LOCAL(on_namespace, "--namespace", "k8s.ns", HUBBLE_EITHER, arg)
+LOCAL(on_from_namespace, "--from-namespace", "k8s.ns", HUBBLE_SENDER, arg)
+LOCAL(on_to_namespace, "--to-namespace", "k8s.ns", HUBBLE_RECEIVER, arg)
+LOCAL(on_workload, "--workload", "proc.name", HUBBLE_EITHER, arg)
+LOCAL(on_from_workload, "--from-workload", "proc.name", HUBBLE_SENDER, arg)
+LOCAL(on_to_workload, "--to-workload", "proc.name", HUBBLE_RECEIVER, arg)
+LOCAL(on_all_namespaces, "--all-namespaces", "k8s.ns", HUBBLE_EITHER, NULL)
+LOCAL(on_from_all_namespaces, "--from-all-namespaces", "k8s.ns", HUBBLE_SENDER, NULL)
+LOCAL(on_to_all_namespaces, "--to-all-namespaces", "k8s.ns", HUBBLE_RECEIVER, NULL)
 
 OPT_CALL(on_ipv4) { return hubble_words_ip_version(WORDS(conf), "--ip-version", "4", err); }
 OPT_CALL(on_ipv6) { return hubble_words_ip_version(WORDS(conf), "--ip-version", "6", err); }
