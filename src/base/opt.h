@@ -56,7 +56,7 @@ struct opt {
 	const char *name;	/* long name without dashes */
 	char key;		/* short letter, 0 = none */
 	enum opt_kind kind;
-	size_t off;		/* of the member in the set's struct */
+	size_t off;		/* of the member in the set's struct; of OPT_CALL: of what .call gets */
 	const char *arg;	/* placeholder in help ("FILE"); NULL where no argument is taken */
 	const char *help;	/* one sentence, lower case, no full stop */
 	const char *more;	/* further sentences for --help all and the man page; may be NULL */
@@ -95,6 +95,12 @@ struct opt {
 		.name = (name_), .key = (key_), .kind = (kind_), \
 		.off = offsetof(struct s, m) + OPT_CHECK(((struct s *)0)->m, kind_), .arg = (arg_), .help = (help_), \
 		##__VA_ARGS__ \
+	}
+/* A row whose value function @fn turns into member @m, which it gets in place of the configuration. */
+#define OPT_PARSE_ROW(s, m, fn, name_, key_, arg_, help_, ...) \
+	{ \
+		.name = (name_), .key = (key_), .kind = OPT_CALL, .off = offsetof(struct s, m), .arg = (arg_), \
+		.help = (help_), .call = (fn), ##__VA_ARGS__ \
 	}
 /* For options of another tool whose effect is given anyway. */
 int opt_ignore(void *conf, const char *arg, struct err *err);

@@ -227,7 +227,7 @@ static int store(const struct parser *p, const struct hit *h, const char *arg)
 		break;
 	case OPT_ENUM:
 		return set_enum(p, o, at, arg);
-	case OPT_CALL: return o->call(h->conf, arg, p->err);
+	case OPT_CALL: return o->call(at, arg, p->err);
 	case OPT__MAX:
 		break;
 	}

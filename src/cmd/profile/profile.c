@@ -68,19 +68,14 @@ static int on_event(void *conf, const char *arg, struct err *err)
 		       arg);
 }
 
-int cmd_profile_frequency(const char *arg, uint32_t *ret, struct err *err)
+int cmd_profile_frequency(void *ret, const char *arg, struct err *err)
 {
 	uint32_t hz;
 
 	if (str_to_u32(arg, 10, &hz) < 0 || !hz)
 		return err_set(err, -EINVAL, "--frequency %s: expected samples per second, at least 1", arg);
-	*ret = hz;
+	*(uint32_t *)ret = hz;
 	return 0;
-}
-
-static int on_frequency(void *conf, const char *arg, struct err *err)
-{
-	return cmd_profile_frequency(arg, &((struct cpu_conf *)conf)->frequency, err);
 }
 
 /* "MIN[-MAX]" */
@@ -112,7 +107,8 @@ static int on_depth(void *conf, const char *arg, struct err *err)
 }
 
 static const struct opt sampling_opts[] = {
-	OPT_CALL_ROW(on_frequency, "frequency", 'F', "HZ", "samples per second and CPU (default 49)"),
+	OPT_PARSE_ROW(cpu_conf, frequency, cmd_profile_frequency, "frequency", 'F', "HZ",
+		      "samples per second and CPU (default 49)"),
 	OPT_CALL_ROW(on_event, "event", 0, "NAME[:PERIOD]", "auto, cycles or clock; every PERIOD events",
 		     .more = "auto (the default) is cycles where the machine counts them; an event of the clock is a "
 			     "nanosecond"),

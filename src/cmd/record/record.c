@@ -53,11 +53,6 @@ struct record_conf {
 	struct buf output;	/* "store:DIR" */
 };
 
-static int on_frequency(void *conf, const char *arg, struct err *err)
-{
-	return cmd_profile_frequency(arg, &((struct record_conf *)conf)->frequency, err);
-}
-
 static const struct opt record_opts[] = {
 	OPT_ROW(record_conf, set, "set", 0, OPT_STRV, "SET,...",
 		"light (default), normal, full, or probes (PROBE:OPTION)",
@@ -66,7 +61,8 @@ static const struct opt record_opts[] = {
 			"samples at 19 Hz, RPCs, waits from 10 ms on without stacks, calls that took 100 ms or "
 			"failed. normal: samples at 49 Hz, waits from 1 ms on with stacks, calls from 10 ms on. "
 			"full: also packet headers and all calls that a connection is made, read or written with"),
-	OPT_CALL_ROW(on_frequency, "frequency", 'F', "HZ", "samples of stacks per second and CPU"),
+	OPT_PARSE_ROW(record_conf, frequency, cmd_profile_frequency, "frequency", 'F', "HZ",
+		      "samples of stacks per second and CPU"),
 	OPT_ROW(record_conf, snaplen, "snaplen", 's', OPT_BYTES, "SIZE", "bytes of data of each call (default 0)"),
 	OPT_ROW(record_conf, max_cpu, "max-cpu", 0, OPT_STR, "PERCENT", "record less above PERCENT of a CPU",
 		.more = "of all probes and this process together, measured every second. The most expensive probe "

@@ -29,11 +29,6 @@ int run_store_min_free(void *conf, const char *arg, struct err *err)
 	return err_set(err, -EINVAL, "--min-free %s: expected a percentage of the file system, such as 10%%", arg);
 }
 
-int run_store_redact(void *conf, const char *arg, struct err *err)
-{
-	return redact_parse(arg, &((struct run_conf *)conf)->store.redact, err);
-}
-
 int run_store_limits(const struct run_conf *c, struct store_writer_opts *ret, struct err *err)
 {
 	const uint64_t segment = c->store.segment_bytes ? c->store.segment_bytes : STORE_SEGMENT_BYTES;

@@ -81,8 +81,9 @@ int perf_opts_event(void *conf, const char *arg, struct err *err)
 		       arg);
 }
 
-int perf_opts_frequency(const char *arg, uint32_t *ret, struct err *err)
+int perf_opts_frequency(void *ret_hz, const char *arg, struct err *err)
 {
+	uint32_t *ret = ret_hz;
 	_cleanup_fclose_ FILE *f = !strcmp(arg, "max") ? fopen(MAX_RATE, "re") : NULL;
 
 	if (f && fscanf(f, "%u", ret) == 1)

@@ -34,11 +34,6 @@ struct record_conf {
 	struct buf where;
 };
 
-static int on_frequency(void *conf, const char *arg, struct err *err)
-{
-	return perf_opts_frequency(arg, &((struct record_conf *)conf)->profile.cpu.frequency, err);
-}
-
 /* "fp", "dwarf[,SIZE]", "lbr" or "no" */
 static int on_call_graph(void *conf, const char *arg, struct err *err)
 {
@@ -64,7 +59,8 @@ static const struct opt record_opts[] = {
 	ROW(all_cpus, "all-cpus", 'a', OPT_BOOL, NULL, "all CPUs, whatever runs there"),
 	OPT_CALL_ROW(perf_opts_event, "event", 'e', "EVENT", "what is sampled, with u or k behind a colon",
 		     .differs = "cpu-clock (the default), task-clock and cycles; others are refused"),
-	OPT_CALL_ROW(on_frequency, "freq", 'F', "HZ", "samples per second and CPU (4000), or max"),
+	OPT_PARSE_ROW(record_conf, profile.cpu.frequency, perf_opts_frequency, "freq", 'F', "HZ",
+		      "samples per second and CPU (4000), or max"),
 	CPU(period, "count", 'c', OPT_U64, "N", "instead: a sample every N events"),
 	ROW(chains, NULL, 'g', OPT_BOOL, NULL, "call chains"),
 	OPT_CALL_ROW(on_call_graph, "call-graph", 0, "MODE", "call chains by frame pointers, DWARF or branch records",

@@ -48,11 +48,6 @@ struct top_conf {
 	struct buf where, text;
 };
 
-OPT_CALL(on_frequency)
-{
-	return perf_opts_frequency(arg, &((struct top_conf *)conf)->profile.cpu.frequency, err);
-}
-
 OPT_CALL(on_sort)
 {
 	struct top_conf *c = conf;
@@ -99,7 +94,8 @@ static const struct opt top_opts_rows[] = {
 	    .differs = "a path of the unified hierarchy"),
 	OPT_CALL_ROW(perf_opts_event, "event", 'e', "EVENT", "what is sampled, with u or k behind a colon",
 		     .differs = "cpu-clock (the default), task-clock and cycles; others are refused"),
-	OPT_CALL_ROW(on_frequency, "freq", 'F', "HZ", "samples per second and CPU (4000), or max"),
+	OPT_PARSE_ROW(top_conf, profile.cpu.frequency, perf_opts_frequency, "freq", 'F', "HZ",
+		      "samples per second and CPU (4000), or max"),
 	CPU(period, "count", 'c', OPT_U64, "N", "instead: a sample every N events"),
 	ROW(delay_s, "delay", 'd', OPT_U64, "SECS", "seconds between two tables (2)"),
 	ROW(table.rows, "entries", 'E', OPT_U32, "N", "this many functions"),

@@ -32,11 +32,6 @@ struct bcc_conf {
 	struct buf cgroup_ids;	 /* texts of --cgroupmap, each with its NUL */
 };
 
-static int on_frequency(void *conf, const char *arg, struct err *err)
-{
-	return cmd_profile_frequency(arg, &((struct bcc_conf *)conf)->profile.cpu.frequency, err);
-}
-
 #define ROW(member, ...) OPT_ROW(bcc_conf, member, __VA_ARGS__)
 #define CPU(member, ...) OPT_ROW(bcc_conf, profile.cpu.member, __VA_ARGS__)
 #define VIEW(member, ...) OPT_ROW(bcc_conf, profile.view.member, __VA_ARGS__)
@@ -46,7 +41,8 @@ static const struct opt bcc_opts[] = {
 	CPU(tids, "tid", 'L', OPT_U32V, "TID", "these threads"),
 	CPU(user_only, "user-stacks-only", 'U', OPT_BOOL, NULL, "no kernel stacks"),
 	CPU(kernel_only, "kernel-stacks-only", 'K', OPT_BOOL, NULL, "no user stacks"),
-	OPT_CALL_ROW(on_frequency, "frequency", 'F', "HZ", "samples per second and CPU (default 49)"),
+	OPT_PARSE_ROW(bcc_conf, profile.cpu.frequency, cmd_profile_frequency, "frequency", 'F', "HZ",
+		      "samples per second and CPU (default 49)"),
 	CPU(period, "count", 'c', OPT_U64, "N", "instead: a sample every N events"),
 	VIEW(delimiter, "delimited", 'd', OPT_BOOL, NULL, "a delimiter between kernel and user frames"),
 	VIEW(annotate, "annotations", 'a', OPT_BOOL, NULL, "_[k] behind kernel frames in folded text"),

@@ -38,8 +38,8 @@ void strace_opts_default(struct strace_opts *o)
 		.times_digits = DIGITS_US,
 	};
 	memcpy(o->columns, columns, sizeof(columns));
-	strace_set_calls("all", &o->trace, NULL);
-	strace_set_calls("all", &o->abbrev, NULL);
+	strace_set_calls(&o->trace, "all", NULL);
+	strace_set_calls(&o->abbrev, "all", NULL);
 }
 
 void strace_opts_fini(struct strace_opts *o)
@@ -148,31 +148,6 @@ OPT_CALL(on_times)
 }
 
 /* ---- selection ---- */
-
-OPT_CALL(on_trace)
-{
-	return strace_set_calls(arg, &((struct strace_opts *)conf)->trace, err);
-}
-OPT_CALL(on_raw)
-{
-	return strace_set_calls(arg, &((struct strace_opts *)conf)->raw, err);
-}
-OPT_CALL(on_abbrev)
-{
-	return strace_set_calls(arg, &((struct strace_opts *)conf)->abbrev, err);
-}
-OPT_CALL(on_signal)
-{
-	return strace_set_signals(arg, &((struct strace_opts *)conf)->signals, err);
-}
-OPT_CALL(on_read)
-{
-	return strace_set_fds(arg, &((struct strace_opts *)conf)->read, err);
-}
-OPT_CALL(on_write)
-{
-	return strace_set_fds(arg, &((struct strace_opts *)conf)->write, err);
-}
 
 static const struct strace_word status_words[] = {
 	{ "successful", STRACE_STATUS_SUCCESSFUL }, { "failed", STRACE_STATUS_FAILED },
@@ -468,7 +443,7 @@ OPT_CALL(on_expr)
 	const struct opt *row = NULL;
 
 	if (!arg[len])
-		return on_trace(conf, arg, err);
+		return strace_set_calls(&((struct strace_opts *)conf)->trace, arg, err);
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (strlen(others[i].name) == len && !memcmp(others[i].name, arg, len))
 			row = opt_named(strace_opts_rows, others[i].option, strlen(others[i].option));
@@ -477,11 +452,12 @@ OPT_CALL(on_expr)
 			row = opt_named(strace_opts_rows, qualifiers[i], len);
 	if (!row)
 		return err_set(err, -EINVAL, "-e %s: unknown qualifier", arg);
-	return row->refused ? opt_refuse(row, err) : row->call(conf, arg + len + 1, err);
+	return row->refused ? opt_refuse(row, err) : row->call((char *)conf + row->off, arg + len + 1, err);
 }
 
 #define ROW(member, ...) OPT_ROW(strace_opts, member, __VA_ARGS__)
 #define CALL_ROW(...) OPT_CALL_ROW(__VA_ARGS__)
+#define PARSE_ROW(member, ...) OPT_PARSE_ROW(strace_opts, member, __VA_ARGS__)
 
 #define NOTHING_CHANGED "sonde observes and changes no call: failures need a fault injector"
 
@@ -495,13 +471,14 @@ const struct opt strace_opts_rows[] = {
 		 .differs = "a call is one line, when it returns: none is <unfinished ...>"),
 	CALL_ROW(on_follow, NULL, 'F', NULL, "as -f"),
 	ROW(separately, "output-separately", 0, OPT_BOOL, NULL, "a file FILE.TID for each thread"),
-	CALL_ROW(on_trace, "trace", 0, "SET", "these calls: names, %classes, /regex, ! for all others",
-		 .differs = "@64, @32 and @x32 are refused: the filter syscall.abi has them"),
+	PARSE_ROW(trace, strace_set_calls, "trace", 0, "SET",
+		  "these calls: names, %classes, /regex, ! for all others",
+		  .differs = "@64, @32 and @x32 are refused: the filter syscall.abi has them"),
 	CALL_ROW(on_detach, "detach-on", 'b', "execve", "leave a process when it executes a program"),
 	CALL_ROW(on_daemonize, "daemonize", 'D', "HOW", "run behind the command, not as its parent",
 		 .optional = true),
-	CALL_ROW(on_signal, "signal", 0, "SET", "these signals",
-		 .differs = "an ignored signal is not delivered where no tracer stops the process, and not shown"),
+	PARSE_ROW(signals, strace_set_signals, "signal", 0, "SET", "these signals",
+		  .differs = "an ignored signal is not delivered where no tracer stops the process, and not shown"),
 	CALL_ROW(on_status, "status", 0, "SET", "calls that ended so",
 		 .differs = "no call is unavailable or detached: tracing never ends early"),
 	ROW(paths, "trace-path", 'P', OPT_STRV, "PATH", "calls that access PATH",
@@ -509,12 +486,12 @@ const struct opt strace_opts_rows[] = {
 	CALL_ROW(on_successful, "successful-only", 'z', NULL, "calls without an error"),
 	CALL_ROW(on_failed, "failed-only", 'Z', NULL, "calls with an error"),
 	ROW(column, "columns", 'a', OPT_U32, "COLUMN", "column of results (40)"),
-	CALL_ROW(on_abbrev, "abbrev", 0, "SET", "short structures for these calls"),
-	CALL_ROW(on_raw, "raw", 0, "SET", "undecoded arguments for these calls"),
-	CALL_ROW(on_read, "read", 0, "SET", "dump data read from these descriptors",
-		 .differs = "at most 16384 bytes of a call; vectors are not dumped"),
-	CALL_ROW(on_write, "write", 0, "SET", "dump data written to these descriptors",
-		 .differs = "at most 16384 bytes of a call; vectors are not dumped"),
+	PARSE_ROW(abbrev, strace_set_calls, "abbrev", 0, "SET", "short structures for these calls"),
+	PARSE_ROW(raw, strace_set_calls, "raw", 0, "SET", "undecoded arguments for these calls"),
+	PARSE_ROW(read, strace_set_fds, "read", 0, "SET", "dump data read from these descriptors",
+		  .differs = "at most 16384 bytes of a call; vectors are not dumped"),
+	PARSE_ROW(write, strace_set_fds, "write", 0, "SET", "dump data written to these descriptors",
+		  .differs = "at most 16384 bytes of a call; vectors are not dumped"),
 	CALL_ROW(on_quiet, "quiet", 'q', "SET", "fewer messages: attach, exit", .optional = true),
 	CALL_ROW(on_fds, "decode-fds", 'y', "SET", "what stands behind descriptors", .optional = true,
 		 .differs = "arguments and results, not members of structures; pidfd, eventfd, signalfd are refused"),

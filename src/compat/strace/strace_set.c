@@ -207,7 +207,7 @@ static int add_item(struct strace_calls *s, struct item it, struct err *err)
 	return 0;
 }
 
-int strace_set_calls(const char *text, struct strace_calls *ret, struct err *err)
+int strace_set_calls(void *ret, const char *text, struct err *err)
 {
 	struct strace_calls s = { 0 }, all = { 0 };
 	bool inverted = take_inversion(&text);
@@ -221,7 +221,7 @@ int strace_set_calls(const char *text, struct strace_calls *ret, struct err *err
 	add_all(&all);
 	for (size_t i = 0; inverted && i < ARRAY_SIZE(s.bits); i++)
 		s.bits[i] = all.bits[i] & ~s.bits[i];
-	*ret = s;
+	*(struct strace_calls *)ret = s;
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static unsigned signal_number(struct item it)
 	return 0;
 }
 
-int strace_set_signals(const char *text, uint64_t *ret, struct err *err)
+int strace_set_signals(void *ret, const char *text, struct err *err)
 {
 	bool inverted = take_inversion(&text);
 	uint64_t bits = 0;
@@ -291,14 +291,15 @@ int strace_set_signals(const char *text, uint64_t *ret, struct err *err)
 			return err_set(err, -EINVAL, "invalid signal '%.*s'", (int)it.len, it.text);
 		bits |= n ? 1ull << n : UINT64_MAX;
 	}
-	*ret = inverted ? ~bits : bits;
+	*(uint64_t *)ret = inverted ? ~bits : bits;
 	return 0;
 }
 
 /* ---- descriptors ---- */
 
-int strace_set_fds(const char *text, struct strace_fds *ret, struct err *err)
+int strace_set_fds(void *fds, const char *text, struct err *err)
 {
+	struct strace_fds *ret = fds;
 	bool inverted = take_inversion(&text);
 	struct item it;
 

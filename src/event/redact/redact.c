@@ -14,7 +14,7 @@
 
 static const char *const names[] = { "args", "env", "paths", "payload", "dns" };	/* in the order of REDACT_* */
 
-int redact_parse(const char *list, unsigned *ret, struct err *err)
+int redact_parse(void *ret, const char *list, struct err *err)
 {
 	while (*list) {
 		const size_t len = strcspn(list, ",");
@@ -25,7 +25,7 @@ int redact_parse(const char *list, unsigned *ret, struct err *err)
 		if (i == ARRAY_SIZE(names))
 			return err_set(err, -EINVAL, "--redact %.*s: expected args, env, paths, payload or dns, "
 				       "separated by commas", (int)MIN(len, (size_t)64), list);
-		*ret |= 1u << i;
+		*(unsigned *)ret |= 1u << i;
 		list += len + (list[len] == ',');
 	}
 	return 0;

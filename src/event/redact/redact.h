@@ -29,8 +29,8 @@ struct redact_rule {
 	int (*redact)(const struct sonde_rec *r, unsigned fields, struct buf *out);
 };
 
-/* Fields by name, separated by commas, into *@ret. -EINVAL with a message. */
-int redact_parse(const char *list, unsigned *ret, struct err *err);
+/* Fields by name, separated by commas, into an unsigned, by OPT_PARSE_ROW(). -EINVAL with a message. */
+int redact_parse(void *ret, const char *list, struct err *err);
 
 /* ---- for rules ---- */
 

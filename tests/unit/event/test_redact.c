@@ -117,11 +117,11 @@ static void test_names_of_fields(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	assert_int_equal(redact_parse("args,dns", &fields, &err), 0);
+	assert_int_equal(redact_parse(&fields, "args,dns", &err), 0);
 	assert_int_equal(fields, REDACT_ARGS | REDACT_DNS);
-	assert_int_equal(redact_parse("env,paths,payload", &fields, &err), 0);
+	assert_int_equal(redact_parse(&fields, "env,paths,payload", &err), 0);
 	assert_int_equal(fields, ALL);
-	assert_int_equal(redact_parse("args,path", &fields, &err), -EINVAL);
+	assert_int_equal(redact_parse(&fields, "args,path", &err), -EINVAL);
 	assert_non_null(strstr(err.msg, "--redact path:"));
 }
 
