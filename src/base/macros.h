@@ -33,6 +33,23 @@
 	})
 #define ARRAY_FIND(it, array, ...) FIND_ITEM(it, array, ARRAY_SIZE(array), __VA_ARGS__)
 
+/*
+ * How many of the first indexes below @n the condition holds for, an expression of the index @i that holds up to one
+ * index and for none from there on.
+ */
+#define BISECT(i, n, ...) \
+	({ \
+		size_t _bisect_low = 0, _bisect_high = (n), i; \
+		while (_bisect_low < _bisect_high) { \
+			i = _bisect_low + (_bisect_high - _bisect_low) / 2; \
+			if (__VA_ARGS__) \
+				_bisect_low = i + 1; \
+			else \
+				_bisect_high = i; \
+		} \
+		_bisect_low; \
+	})
+
 #define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 #define likely(x) __builtin_expect(!!(x), 1)

@@ -76,22 +76,7 @@ static inline int vec_by_int(const void *a, const void *b)
 	return COMPARE(*(const int *)a, *(const int *)b);
 }
 
-static inline size_t vec_first_raw(const void *items, size_t n, size_t size, uint64_t least)
-{
-	size_t lo = 0, hi = n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (*(const uint64_t *)((const char *)items + mid * size) < least)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* Index of the first of @n items whose uint64_t is >= @least; @n if all are below. */
-#define vec_first(items, n, least) vec_first_raw(items, n, sizeof(*(items)), least)
+#define vec_first(items, n, least) BISECT(_first_i, n, *(const uint64_t *)&(items)[_first_i] < (least))
 
 #endif

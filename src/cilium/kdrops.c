@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/macros.h"
 #include "cilium/names.h"
 
 static int compare(const char *name, size_t len, const char *row)
@@ -14,20 +15,10 @@ static int compare(const char *name, size_t len, const char *row)
 
 uint8_t cilium_kdrops_code(const char *name, size_t len)
 {
-	size_t lo = 0, hi = name ? n_kdrop_rows : 0;
+	const size_t n = name ? n_kdrop_rows : 0;
+	const size_t at = BISECT(i, n, compare(name, len, kdrop_rows[i].name) > 0);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int r = compare(name, len, kdrop_rows[mid].name);
-
-		if (!r)
-			return kdrop_rows[mid].code;
-		if (r < 0)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return CILIUM_DROP_OTHER;
+	return at < n && !compare(name, len, kdrop_rows[at].name) ? kdrop_rows[at].code : CILIUM_DROP_OTHER;
 }
 
 uint8_t cilium_kdrops_code_of_text(const char *text, size_t len)

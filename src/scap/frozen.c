@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/macros.h"
 #include "event/event.h"
 #include "scap/scap_fields.h"
 #include "scap/scap_fields_id.h"
@@ -53,17 +54,9 @@ static bool open_frozen(const struct event *ev, struct frozen *ret)
 
 static const struct scap_frozen_word *find(const struct frozen *z, size_t field)
 {
-	size_t low = 0, high = z->head->n;
+	const size_t at = BISECT(i, z->head->n, z->words[i].field < field);
 
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-
-		if (z->words[mid].field < field)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < z->head->n && z->words[low].field == field ? &z->words[low] : NULL;
+	return at < z->head->n && z->words[at].field == field ? &z->words[at] : NULL;
 }
 
 /* An alias has no value of its own: that of the first field with its number. */

@@ -29,17 +29,7 @@ void trace_paint_fini(struct trace_paint *p)
 /* The segment at @ns, which lies within the whole. */
 static size_t find(const struct trace_paint *p, uint64_t ns)
 {
-	size_t low = 0, high = p->len;
-
-	while (high - low > 1) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->segs[mid].from_ns <= ns)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return BISECT(i, p->len - 1, p->segs[i + 1].from_ns <= ns);
 }
 
 int trace_paint_add(struct trace_paint *p, const struct trace_segment *s)

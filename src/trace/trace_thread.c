@@ -21,17 +21,7 @@ static bool is_of(const struct trace_fact *f, const struct trace_part *part)
 /* The first fact that ends at @ns or later. */
 static size_t find(const struct trace_build *p, uint64_t ns)
 {
-	size_t low = 0, high = p->during.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (p->during.items[mid]->ts_ns < ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return BISECT(i, p->during.len, p->during.items[i]->ts_ns < ns);
 }
 
 /* The next fact of the process or thread from *pos on that overlaps the part. */

@@ -99,17 +99,7 @@ const struct trace_fact *trace_window_at(const struct trace_window *w, size_t i)
 
 size_t trace_window_find(const struct trace_window *w, uint64_t ts_ns)
 {
-	size_t low = 0, high = w->len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (slot(w, mid)->ts_ns < ts_ns)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return BISECT(i, w->len, slot(w, i)->ts_ns < ts_ns);
 }
 
 uint64_t trace_window_evicted(const struct trace_window *w)

@@ -30,7 +30,7 @@ const char *net_mib_table_name(enum net_mib m)
 /* Number of the counter whose name is @group and @rest; NET_MIB__MAX: not in the table. */
 static size_t find(struct span group, struct span rest)
 {
-	size_t low = 0, high = NET_MIB__MAX;
+	size_t at;
 	char name[NET_MIB_NAME_BYTES];
 
 	if (group.len >= sizeof(name) || rest.len >= sizeof(name) - group.len)
@@ -38,18 +38,8 @@ static size_t find(struct span group, struct span rest)
 	memcpy(name, group.at, group.len);
 	memcpy(name + group.len, rest.at, rest.len);
 	name[group.len + rest.len] = '\0';
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int r = strcmp(counters[mid].name, name);
-
-		if (!r)
-			return mid;
-		if (r < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return NET_MIB__MAX;
+	at = BISECT(i, NET_MIB__MAX, strcmp(counters[i].name, name) < 0);
+	return at < NET_MIB__MAX && !strcmp(counters[at].name, name) ? at : NET_MIB__MAX;
 }
 
 const char *net_mib_table_what(const char *name, size_t len)

@@ -106,19 +106,12 @@ static int compare(const void *a, const void *b)
 static uint64_t sender_at(struct net_owners *o, const struct sonde_tuple *t, uint64_t ts_ns, bool syn)
 {
 	const struct sent key = { .t = *t, .ts_ns = ts_ns }, *s = o->sent.items;
-	size_t low = 0, high = o->sent.len;
+	size_t low;
 
-	if (!o->is_sorted && high)
-		qsort(o->sent.items, high, sizeof(*s), compare);
+	if (!o->is_sorted)
+		vec_sort(&o->sent, compare);
 	o->is_sorted = true;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (compare(&s[mid], &key) <= 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = BISECT(i, o->sent.len, compare(&s[i], &key) <= 0);
 	if (low && !syn && !memcmp(&s[low - 1].t, t, sizeof(*t)))
 		return s[low - 1].cookie;
 	return low < o->sent.len && !memcmp(&s[low].t, t, sizeof(*t)) ? s[low].cookie : 0;

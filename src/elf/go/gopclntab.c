@@ -289,21 +289,13 @@ int gopclntab_func(const struct gopclntab *t, size_t i, struct gofunc *ret)
 
 int gopclntab_find_pc(const struct gopclntab *t, uint64_t pc, struct gofunc *ret)
 {
-	size_t lo = 0, hi = (size_t)t->n_funcs;
+	const size_t behind = BISECT(i, (size_t)t->n_funcs, entry_of(t, i) <= pc);
 	struct gofunc f;
 	int r;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (entry_of(t, mid) <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	if (!behind)
 		return -ENOENT;
-	r = gopclntab_func(t, lo - 1, &f);
+	r = gopclntab_func(t, behind - 1, &f);
 	if (r < 0)
 		return r;
 	if (pc < f.entry || pc >= f.end)

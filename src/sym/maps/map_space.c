@@ -26,17 +26,7 @@ size_t map_space_bytes(const struct map_space *s)
 /* Index of the first mapping whose end is above @addr. */
 static uint32_t first_behind(const struct map_space *s, uint64_t addr)
 {
-	uint32_t lo = 0, hi = s->len;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s->m[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return (uint32_t)BISECT(i, s->len, s->m[i].end <= addr);
 }
 
 const struct mapping *map_space_at(const struct map_space *s, uint64_t addr)
