@@ -24,7 +24,6 @@
 #include "probe/probe.h"
 #include "probes/gohttp2/gohttp2.h"
 #include "probes/gohttp2/gohttp2_files.h"
-#include "probes/gohttp2/gohttp2_header.h"
 #include "probes/gohttp2/gohttp2_miss_numbers.h"
 #include "probes/gohttp2/gohttp2_misses.h"
 #include "probes/gohttp2/gohttp2_wire.h"
@@ -162,6 +161,20 @@ static int load(struct probe *p, struct gohttp2_state *s, struct err *err)
 
 /* ---- names of headers ---- */
 
+/* Is it a usual name of credentials, whose values are never shown? */
+static bool is_secret(const char *lower)
+{
+	static const char *const whole[] = {
+		"authorization", "proxy-authorization", "cookie", "set-cookie", "authentication-info",
+	};
+	static const char *const parts[] = {
+		"token", "secret", "password", "passwd", "api-key", "apikey", "credential", "session", "-auth",
+		"signature",
+	};
+
+	return ARRAY_FIND(it, whole, !strcmp(lower, *it)) || ARRAY_FIND(it, parts, strstr(lower, *it));
+}
+
 static int add_name(int fd, const char *name, size_t len, uint8_t header)
 {
 	struct gohttp2_name_val val = { .header = header };
@@ -171,7 +184,7 @@ static int add_name(int fd, const char *name, size_t len, uint8_t header)
 	for (size_t i = 0; i < len && i < GOHTTP2_NAME_BYTES; i++)	/* names in HTTP/2 are lower case */
 		lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
 	memcpy(key.name, lower, sizeof(key.name));
-	val.secret = gohttp2_header_is_secret(lower);
+	val.secret = is_secret(lower);
 	return bpf_map_update_elem(fd, &key, &val, BPF_ANY) < 0 ? -errno : 0;
 }
 
