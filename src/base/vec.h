@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_find(), vec_sort().
+ * Growing arrays: struct { T *items; size_t len, cap; } plus vec_grow(), vec_push(), vec_each(), vec_find() and
+ * vec_sort().
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
@@ -52,6 +53,10 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 		if ((v)->len) \
 			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
 	} while (0)
+
+/* for (...) over the items: @it points to each of them in turn. The vector must not grow meanwhile. */
+#define vec_each(it, v) \
+	for (__typeof__(*(v)->items) *it = (v)->items; it && it < (v)->items + (v)->len; it++)
 
 /* FIND_ITEM() among the items. */
 #define vec_find(it, v, ...) FIND_ITEM(it, (v)->items, (v)->len, __VA_ARGS__)

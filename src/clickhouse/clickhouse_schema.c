@@ -275,9 +275,7 @@ static char *insert_text(const struct clickhouse_table *t)
 int clickhouse_schema_settle(struct clickhouse_schema *s, const char *lines)
 {
 	s->n_absent = 0;
-	for (size_t i = 0; i < s->tables.len; i++) {
-		struct clickhouse_table *t = &s->tables.items[i];
-
+	vec_each(t, &s->tables) {
 		t->absent = lines && !says(lines, t->name, "");
 		s->n_absent += t->absent;
 		for (size_t k = 0; k < t->columns.len; k++) {
@@ -362,9 +360,7 @@ void clickhouse_schema_ddl(const struct clickhouse_schema *s, const struct click
 
 void clickhouse_schema_upgrade(const struct clickhouse_schema *s, const struct clickhouse_ddl *o, struct buf *out)
 {
-	for (size_t i = 0; i < s->tables.len; i++) {
-		const struct clickhouse_table *t = &s->tables.items[i];
-
+	vec_each(t, &s->tables) {
 		if (t->absent)
 			add_create(t, o, out);
 		else if (has_ttl(o))

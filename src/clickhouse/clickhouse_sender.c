@@ -314,9 +314,7 @@ static void send_all(struct clickhouse_sender *s)
 /* The next block to give up; those of the ledger stay. */
 static struct queued *oldest(struct clickhouse_sender *s, bool spooled)
 {
-	for (size_t i = 0; i < s->queue.len; i++) {
-		struct queued *q = &s->queue.items[i];
-
+	vec_each(q, &s->queue) {
 		if (q->sent || !q->spool == spooled)
 			continue;
 		if (!q->n_rows)
@@ -614,9 +612,7 @@ static void count_rest(struct clickhouse_sender *s)
 {
 	for (size_t i = 0; i < s->ledger.entries.len; i++)
 		s->ledger.entries.items[i].count.spooled = s->ledger.entries.items[i].count.lost_unreached = 0;
-	for (size_t i = 0; i < s->queue.len; i++) {
-		struct queued *q = &s->queue.items[i];
-
+	vec_each(q, &s->queue) {
 		if (!q->spool || q->spool == s->spool)
 			count(s, q, q->spool ? COUNT(spooled) : COUNT(lost_unreached));
 	}

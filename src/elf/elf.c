@@ -103,13 +103,7 @@ int elf_read_at(const struct elf *e, uint64_t off, void *buf, size_t len)
 
 static const struct elf_loaded *find_loaded(const struct elf *e, uint64_t off, uint64_t size, bool inflated)
 {
-	for (size_t i = 0; i < e->loaded.len; i++) {
-		const struct elf_loaded *l = &e->loaded.items[i];
-
-		if (l->off == off && l->size == size && l->inflated == inflated)
-			return l;
-	}
-	return NULL;
+	return vec_find(l, &e->loaded, l->off == off && l->size == size && l->inflated == inflated);
 }
 
 /* Takes ownership of the bytes of @l; on failure the caller keeps it. */
@@ -648,8 +642,7 @@ int elf_section_data(struct elf *e, const struct elf_section *s, const uint8_t *
 
 int elf_vaddr_data(struct elf *e, uint64_t vaddr, size_t len, const uint8_t **ret)
 {
-	for (size_t i = 0; i < e->loads.len; i++) {
-		const struct elf_segment *s = &e->loads.items[i];
+	vec_each(s, &e->loads) {
 		uint64_t in = vaddr - s->vaddr;
 
 		if (vaddr >= s->vaddr && in <= s->filesz && len <= s->filesz - in && s->off <= UINT64_MAX - in)
@@ -660,9 +653,7 @@ int elf_vaddr_data(struct elf *e, uint64_t vaddr, size_t len, const uint8_t **re
 
 int elf_off_to_vaddr(const struct elf *e, uint64_t off, uint64_t *ret)
 {
-	for (size_t i = 0; i < e->loads.len; i++) {
-		const struct elf_segment *s = &e->loads.items[i];
-
+	vec_each(s, &e->loads) {
 		if (!s->exec || off < s->off || off - s->off >= s->filesz)
 			continue;
 		*ret = s->vaddr + (off - s->off);
@@ -673,9 +664,7 @@ int elf_off_to_vaddr(const struct elf *e, uint64_t off, uint64_t *ret)
 
 int elf_vaddr_to_off(const struct elf *e, uint64_t vaddr, uint64_t *ret)
 {
-	for (size_t i = 0; i < e->loads.len; i++) {
-		const struct elf_segment *s = &e->loads.items[i];
-
+	vec_each(s, &e->loads) {
 		if (!s->exec || vaddr < s->vaddr || vaddr - s->vaddr >= s->filesz)
 			continue;
 		*ret = s->off + (vaddr - s->vaddr);

@@ -83,9 +83,7 @@ static void merge_itab(struct job *j, enum gobin_itab id)
 
 	if (!t || !inter || !t->ptr)
 		return;
-	for (size_t i = 0; i < j->types.itabs.len; i++) {
-		const struct go_itab *it = &j->types.itabs.items[i];
-
+	vec_each(it, &j->types.itabs) {
 		if (it->type != t->ptr || it->inter != inter->addr)
 			continue;
 		a->addr = a->by_types = it->addr;

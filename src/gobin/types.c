@@ -27,14 +27,12 @@ struct walk {
 
 static void push(struct walk *w, uint64_t addr)
 {
-	bool fresh;
+	int r;
 
 	if (addr < w->m->types || addr >= w->m->etypes || w->no_memory || w->out->all.len >= w->most)
 		return;
-	if (!map_add(&w->seen, &addr, &fresh) || vec_grow(&w->out->all) < 0)
-		w->no_memory = true;
-	else if (fresh)
-		w->out->all.items[w->out->all.len++] = addr;
+	r = map_note(&w->seen, &addr);
+	w->no_memory = r < 0 || (r && vec_push(&w->out->all, addr) < 0);
 }
 
 static void push_off(struct walk *w, int32_t off)

@@ -279,8 +279,7 @@ METHOD(get_namespaces)
 	uint64_t now_ns = clock_boot_ns();
 
 	vec_sort(&o->namespaces, compare_names);
-	for (size_t i = 0; i < o->namespaces.len; i++) {
-		const struct seen_namespace *n = &o->namespaces.items[i];
+	vec_each(n, &o->namespaces) {
 		_cleanup_(buf_fini) struct buf b = { 0 };
 
 		if (n->last_ns + NAMESPACE_NS < now_ns)

@@ -160,8 +160,7 @@ static int add_nets(struct build *b, int type)
 	int r = 0;
 
 	map_init(&done, sizeof(struct sonde_policy_prefix), 1);
-	for (size_t i = 0; i < b->p->rules.len; i++) {
-		const struct policy_rule *rule = &b->p->rules.items[i];
+	vec_each(rule, &b->p->rules) {
 		const struct ipnet *nets = type == SONDE_POLICY_SRC ? rule->from.items : rule->to.items;
 		size_t n = type == SONDE_POLICY_SRC ? rule->from.len : rule->to.len;
 
@@ -192,8 +191,7 @@ static bool mark_ports(const struct policy *p, int type, uint8_t *marks)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < p->rules.len; i++) {
-		const struct policy_rule *r = &p->rules.items[i];
+	vec_each(r, &p->rules) {
 		const struct policy_ports *ports = type == SONDE_POLICY_SPORT ? r->sports.items : r->dports.items;
 		size_t n = type == SONDE_POLICY_SPORT ? r->sports.len : r->dports.len;
 
@@ -282,9 +280,7 @@ static int add_processes(struct build *b)
 
 		r = add_set(b, &c, &b->t->head.none[type]);
 	}
-	for (size_t i = 0; i < b->p->rules.len; i++) {
-		const struct policy_rule *rule = &b->p->rules.items[i];
-
+	vec_each(rule, &b->p->rules) {
 		for (size_t k = 0; r >= 0 && k < rule->comms.len; k++) {
 			const struct criterion c = { .matches = comm_matches, .type = SONDE_POLICY_COMM,
 					       .comm = rule->comms.items[k] };
@@ -355,9 +351,7 @@ static int add_cgroups(struct build *b, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < b->p->rules.len; i++) {
-		const struct policy_rule *rule = &b->p->rules.items[i];
-
+	vec_each(rule, &b->p->rules) {
 		for (size_t k = 0; r >= 0 && k < rule->cgroups.len; k++)
 			r = find_cgroup(b, rule, rule->cgroups.items[k], err);
 	}
@@ -370,9 +364,7 @@ static int add_cgroups(struct build *b, struct err *err)
 
 static int add_rules(struct build *b)
 {
-	for (size_t i = 0; i < b->p->rules.len; i++) {
-		const struct policy_rule *r = &b->p->rules.items[i];
-
+	vec_each(r, &b->p->rules) {
 		if (vec_grow(&b->t->rules) < 0)
 			return -ENOMEM;
 		b->t->rules.items[b->t->rules.len++] = (struct sonde_policy_rule){

@@ -68,8 +68,7 @@ uint64_t programs_misses(const struct programs *p, uint16_t instance)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < p->vec.len; i++) {
-		const struct program *prog = &p->vec.items[i];
+	vec_each(prog, &p->vec) {
 		struct bpf_prog_info info = { 0 };
 		uint32_t len = sizeof(info);
 

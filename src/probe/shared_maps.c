@@ -25,9 +25,7 @@ static const struct shared_map *find(const struct shared_maps *s, const char *na
 {
 	const struct shared_map *ret = NULL;
 
-	for (size_t i = 0; i < s->vec.len; i++) {
-		const struct shared_map *m = &s->vec.items[i];
-
+	vec_each(m, &s->vec) {
 		if (strcmp(m->name, name))
 			continue;
 		if (m->instance == instance)

@@ -96,10 +96,8 @@ static uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, const ch
 	if (!e.name || vec_grow(&t->nodes) < 0)
 		return 0;
 	i = map_add(&t->child_by_edge, &e, &is_new);
-	if (!i)
-		return 0;
-	if (!is_new)
-		return *i;
+	if (!i || !is_new)
+		return i ? *i : 0;
 	*i = (uint32_t)t->nodes.len;
 	t->nodes.items[*i] = (struct stack_node){
 		.name = t->names.items[e.name].text, .parent = parent, .next = t->nodes.items[parent].child,

@@ -11,9 +11,7 @@
 
 static void sum_blocks(const struct store_scan *s, struct store_segment_facts *ret)
 {
-	for (size_t i = 0; i < s->index.blocks.len; i++) {
-		const struct sonde_store_block *b = &s->index.blocks.items[i];
-
+	vec_each(b, &s->index.blocks) {
 		if (b->role != SONDE_STORE_DATA)
 			continue;
 		if (b->n && (!ret->records || b->t_min < ret->t_min))

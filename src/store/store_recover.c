@@ -22,9 +22,7 @@ static int complete(struct store_scan *s)
 	struct sonde_store_foot f = { .magic = SONDE_STORE_FOOT_MAGIC, .index_off = s->end };
 	int r = store_index_write(&s->index, &out);
 
-	for (size_t i = 0; i < s->index.blocks.len; i++) {
-		const struct sonde_store_block *b = &s->index.blocks.items[i];
-
+	vec_each(b, &s->index.blocks) {
 		if (b->role != SONDE_STORE_DATA || !b->n)
 			continue;
 		f.t_min = f.n ? MIN(f.t_min, b->t_min) : b->t_min;

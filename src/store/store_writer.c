@@ -207,8 +207,7 @@ static int dump(struct store_writer *w)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < w->kept.len; i++) {
-		struct kept *k = &w->kept.items[i];
+	vec_each(k, &w->kept) {
 		int fd = r < 0 ? r : create_file(w, k->number);
 
 		if (fd < 0) {

@@ -276,8 +276,7 @@ static int add_level(const struct view_history *h, size_t level, uint64_t from_n
 	const uint64_t step_ns = levels[level].step_ns;
 	int r = 0;
 
-	for (size_t i = 0; i < h->levels[level].ended.len; i++) {
-		const struct interval *n = &h->levels[level].ended.items[i];
+	vec_each(n, &h->levels[level].ended) {
 		const uint64_t start_ns = n->number * step_ns;
 
 		if (start_ns < from_ns || start_ns >= to_ns)

@@ -52,8 +52,7 @@ static bool is_word(const char *text, size_t len, const char *word)
 
 void record_sets_fini(struct record_sets *s)
 {
-	for (size_t i = 0; i < s->members.len; i++) {
-		struct record_member *m = &s->members.items[i];
+	vec_each(m, &s->members) {
 		struct opt_set sets[] = { { .opts = m->ops->opts, .conf = m->conf },
 					  { .opts = m->ops->command_opts, .conf = m->conf } };
 

@@ -31,7 +31,6 @@ static int get(const struct event *ev, const char *word, uint64_t *ret)
 void flow_closing_event(void *ctx, const struct event *ev)
 {
 	struct flow_closing *f = ctx;
-	bool is_new = false;
 	uint64_t id, why;
 
 	if (get(ev, "flow.id", &id) < 0 || get(ev, "flow.event", &why) < 0)
@@ -41,8 +40,7 @@ void flow_closing_event(void *ctx, const struct event *ev)
 		f->closed = id;		/* the event of its other direction follows immediately */
 		return;
 	}
-	map_add(&f->open, &id, &is_new);
-	f->seen += is_new;
+	f->seen += map_note(&f->open, &id) > 0;
 }
 
 void flow_closing_line(void *ctx, struct buf *line)

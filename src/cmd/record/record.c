@@ -163,9 +163,7 @@ static int take_sets(struct record_conf *c, struct err *err)
 /* The command's own options go to each probe that has them. */
 static void configure(struct record_conf *c, const struct cmd_words *w)
 {
-	for (size_t i = 0; i < c->sets.members.len; i++) {
-		struct record_member *m = &c->sets.members.items[i];
-
+	vec_each(m, &c->sets.members) {
 		if (!strcmp(m->ops->name, "net")) {
 			((struct net_conf *)m->conf)->netns = &c->run.netns;
 			((struct net_conf *)m->conf)->verbose |= c->run.verbose;

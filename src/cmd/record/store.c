@@ -222,8 +222,7 @@ static int check(struct place *p, struct err *err)
 	uint64_t records = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < p->list.files.len; i++) {
-		const struct store_file *f = &p->list.files.items[i];
+	vec_each(f, &p->list.files) {
 		struct store_segment_facts s;
 		int n;
 
@@ -255,8 +254,7 @@ static int keep(struct place *p, struct err *err)
 {
 	unsigned n = 0;
 
-	for (size_t i = 0; i < p->list.files.len; i++) {
-		const struct store_file *f = &p->list.files.items[i];
+	vec_each(f, &p->list.files) {
 		char from[STORE_NAME_BYTES], to[STORE_NAME_BYTES];
 
 		if (f->kind != STORE_SEALED || !is_named(p, f->number))
@@ -279,8 +277,7 @@ static int drop(struct place *p, struct err *err)
 
 	if (all && lock < 0)
 		return lock;
-	for (size_t i = 0; i < p->list.files.len; i++) {
-		const struct store_file *f = &p->list.files.items[i];
+	vec_each(f, &p->list.files) {
 		char name[STORE_NAME_BYTES];
 
 		if (!is_named(p, f->number) || (f->kind == STORE_PART && !all))
@@ -302,9 +299,7 @@ static int symbolize(struct place *p, struct err *err)
 	struct symbolize_counts counts = { 0 };
 	int r = 0;
 
-	for (size_t i = 0; i < p->list.files.len; i++) {
-		const struct store_file *f = &p->list.files.items[i];
-
+	vec_each(f, &p->list.files) {
 		if (f->kind == STORE_PART || !is_named(p, f->number))
 			continue;
 		if (symbolize_segment(p->path, p->fd, f, p->symfs ? p->symfs : "/", &counts, err) < 0)

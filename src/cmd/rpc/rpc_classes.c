@@ -348,9 +348,7 @@ static int by_class(const void *a, const void *b)
 
 static struct row *row_of(struct rows *rows, const char *protocol, const char *source, enum why why)
 {
-	for (size_t i = 0; i < rows->all.len; i++) {
-		struct row *row = &rows->all.items[i];
-
+	vec_each(row, &rows->all) {
 		if (row->why == why && !strcmp(row->protocol, protocol) && !strcmp(row->source, source))
 			return row;
 	}

@@ -131,8 +131,7 @@ void otlp_tables_indices(struct buf *out, uint32_t field, const uint32_t *indice
 void otlp_tables_put(const struct otlp_tables *t, struct buf *out)
 {
 	for (unsigned i = OTLP_TABLE_MAPPING; i < OTLP_TABLE__MAX; i++) {
-		for (size_t k = 0; k < t->of[i].items.len; k++) {
-			const struct otlp_table_item *item = &t->of[i].items.items[k];
+		vec_each(item, &t->of[i].items) {
 			const char *bytes = item->len ? t->of[i].bytes.data + item->off : "";
 
 			if (i == OTLP_TABLE_STRING)

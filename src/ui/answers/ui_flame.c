@@ -88,9 +88,7 @@ static struct operation *operation_of(struct flame *f, const struct event *ev)
 	if (f->q->by == UI_BY_OPERATION && operation_text(ev, &text) < 0)
 		return NULL;
 	name = f->operations.len + 1 >= OPERATIONS_MAX ? "(other)" : buf_str(&text);
-	for (size_t i = 0; i < f->operations.len; i++) {
-		struct operation *o = &f->operations.items[i];
-
+	vec_each(o, &f->operations) {
 		if (o->host == ev->names && (!strcmp(o->name, buf_str(&text)) || !strcmp(o->name, name)))
 			return o;
 	}

@@ -171,8 +171,7 @@ static void put_slices(struct json *j, const struct tracks *t, struct thread *th
 	uint64_t longest_ns = 0;
 
 	vec_sort(&th->slices, vec_by_u64);
-	for (size_t i = 0; i < th->slices.len; i++) {
-		const struct slice *s = &th->slices.items[i];
+	vec_each(s, &th->slices) {
 		uint64_t len_ns = s->to_ns - s->from_ns;
 		bool joins = run.count && len_ns < pixel_ns && s->to_ns <= run.from_ns + pixel_ns;
 
@@ -208,8 +207,7 @@ static void put_losses(struct json *j, const struct tracks *t, uint64_t pixel_ns
 	uint64_t at_ns = 0, n = 0;
 
 	json_put_open(j, "losses", '[');
-	for (size_t i = 0; i < t->scan.m->losses.len; i++) {
-		const struct ui_loss *l = &t->scan.m->losses.items[i];
+	vec_each(l, &t->scan.m->losses) {
 		uint64_t offset_ns = l->ns - t->scan.from_ns;
 
 		if (l->ns < t->scan.from_ns || l->ns >= t->scan.to_ns)
