@@ -35,6 +35,12 @@ static inline bool str_copy(char *dst, size_t cap, const char *src, size_t len)
 	return true;
 }
 
+/* Is the text of @len bytes the word? NULL is none. */
+static inline bool str_is(const char *text, size_t len, const char *word)
+{
+	return text && len == strlen(word) && !memcmp(text, word, len);
+}
+
 /* Value of a hex digit; -1 if it is none. */
 static inline int str_hex_digit(char c)
 {

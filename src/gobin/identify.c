@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "elf/elf.h"
 
 #define MAGIC "\xff Go buildinf:"
@@ -63,11 +64,6 @@ static const char *field_of(const char *line, size_t len, unsigned n, size_t *re
 	return line;
 }
 
-static bool is(const char *s, size_t len, const char *what)
-{
-	return s && len == strlen(what) && !memcmp(s, what, len);
-}
-
 static void build_setting(struct identity *id, const char *s, size_t len)
 {
 	static const char key[] = "-buildmode=";
@@ -78,7 +74,7 @@ static void build_setting(struct identity *id, const char *s, size_t len)
 	if (len < sizeof(key) - 1 || memcmp(s, key, sizeof(key) - 1) != 0)
 		return;
 	for (int i = 0; i < GOBIN_MODE__MAX; i++)
-		if (is(s + sizeof(key) - 1, len - (sizeof(key) - 1), names[i]))
+		if (str_is(s + sizeof(key) - 1, len - (sizeof(key) - 1), names[i]))
 			id->mode = (enum gobin_mode)i;
 }
 
@@ -89,16 +85,16 @@ static void module_line(struct identity *id, const char *line, size_t len)
 	const char *path = field_of(line, len, 1, &path_len);
 	const char *version = field_of(line, len, 2, &version_len);
 
-	if (is(word, word_len, "path") && path)
+	if (str_is(word, word_len, "path") && path)
 		take_field(id->module, sizeof(id->module), path, path_len);
-	if (is(word, word_len, "build") && path)
+	if (str_is(word, word_len, "build") && path)
 		build_setting(id, path, path_len);
-	if (!is(word, word_len, "dep") || !version)
+	if (!str_is(word, word_len, "dep") || !version)
 		return;
 	id->n_deps++;
-	if (is(path, path_len, "google.golang.org/grpc"))
+	if (str_is(path, path_len, "google.golang.org/grpc"))
 		take_field(id->grpc, sizeof(id->grpc), version, version_len);
-	if (is(path, path_len, "golang.org/x/net"))
+	if (str_is(path, path_len, "golang.org/x/net"))
 		take_field(id->xnet, sizeof(id->xnet), version, version_len);
 }
 

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "http/http2_library.h"
 #include "loop/loop.h"
 
@@ -266,11 +267,6 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	return 0;
 }
 
-static bool is_name(const uint8_t *name, size_t len, const char *expected)
-{
-	return len == strlen(expected) && !memcmp(name, expected, len);
-}
-
 static int on_header(_unused_ nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t len, _unused_ uint8_t flags, void *ctx)
 {
@@ -281,9 +277,9 @@ static int on_header(_unused_ nghttp2_session *session, const nghttp2_frame *fra
 	c->header_bytes += name_len + len + ENTRY_BYTES;
 	if (c->header_bytes > GRPC_HEADER_BYTES)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;	/* resets the stream */
-	if (is_name(name, name_len, ":path"))
+	if (str_is((const char *)name, name_len, ":path"))
 		snprintf(c->path, sizeof(c->path), "%.*s", (int)len, (const char *)value);
-	else if (is_name(name, name_len, "content-type"))
+	else if (str_is((const char *)name, name_len, "content-type"))
 		c->is_grpc = len >= 16 && !strncasecmp((const char *)value, "application/grpc", 16);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "event/event.h"
 #include "sonde/symbol_wire.h"
 #include "sonde/wire.h"
@@ -145,11 +146,6 @@ uint32_t sym_n_modules(const struct sym *s)
 
 /* ---- events ---- */
 
-static bool text_is(const char *text, size_t len, const char *s)
-{
-	return len == strlen(s) && !memcmp(text, s, len);
-}
-
 /*
  * Code without a file: the process's own, or the kernel's vDSO if it has the length of ours (in 32-bit processes it
  * differs).
@@ -158,9 +154,9 @@ static bool fixed_module(const struct sym *s, const char *path, size_t path_len,
 {
 	bool recorded = !s->o.live && s->o.files != SYM_FILES_ANY;
 
-	if (text_is(path, path_len, "[vdso]") && (len == s->vdso_len || recorded))
+	if (str_is(path, path_len, "[vdso]") && (len == s->vdso_len || recorded))
 		*ret = MODULE_VDSO;
-	else if (!path_len || text_is(path, path_len, "//anon") || path[0] == '[')
+	else if (!path_len || str_is(path, path_len, "//anon") || path[0] == '[')
 		*ret = MODULE_ANON;
 	else
 		return false;

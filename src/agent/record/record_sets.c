@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/macros.h"
+#include "base/str.h"
 #include "probe/probe.h"
 #include "probes/net/net_wire.h"
 
@@ -44,11 +45,6 @@ static const struct { const char *set, *probe, *options; } rows[] = {
 static const struct { const char *command, *probe; } commands[] = {
 	{ "monitor", "net" }, { "profile", "cpu" }, { "syscalls", "sys" }, { "rpc", "gohttp2" }, { "call", "call" },
 };
-
-static bool is_word(const char *text, size_t len, const char *word)
-{
-	return strlen(word) == len && !memcmp(text, word, len);
-}
 
 void record_sets_fini(struct record_sets *s)
 {
@@ -135,20 +131,20 @@ static int add_set(struct record_sets *s, const char *name, size_t len, struct e
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(rows); i++) {
-		if (!is_word(name, len, rows[i].set))
+		if (!str_is(name, len, rows[i].set))
 			continue;
 		r = add(s, probe_find(rows[i].probe), rows[i].options, strlen(rows[i].options), err);
 		r = r < 0 ? r : 1;
 	}
 	if (r > 0)
-		s->memory |= is_word(name, len, "full");
+		s->memory |= str_is(name, len, "full");
 	return r;
 }
 
 static const struct probe_ops *find_probe(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (is_word(name, len, commands[i].command) || is_word(name, len, commands[i].probe))
+		if (str_is(name, len, commands[i].command) || str_is(name, len, commands[i].probe))
 			return probe_find(commands[i].probe);
 	return NULL;
 }

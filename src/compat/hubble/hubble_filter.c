@@ -255,11 +255,6 @@ static const struct { const char *name, *number, *check; } flow_types[] = {
 	{ "policy-verdict", "5", "evt.type=net.policy-verdict" }, { "trace-sock", "7", "evt.type=net.trace-sock" },
 };
 
-static bool is_word(const char *text, size_t len, const char *word)
-{
-	return strlen(word) == len && !memcmp(text, word, len);
-}
-
 /* "trace:to-endpoint", "drop:133", "net.dns" as a check. */
 static int type_check(const char *text, struct buf *check, struct err *err)
 {
@@ -269,10 +264,10 @@ static int type_check(const char *text, struct buf *check, struct err *err)
 
 	if (!hubble_words_is_name(sub ? sub : text, false))
 		return err_set(err, -EINVAL, "--type %s: this is not a type of events", text);
-	if (is_word(text, len, "l7") || is_word(text, len, "129"))
+	if (str_is(text, len, "l7") || str_is(text, len, "129"))
 		return err_set(err, -EINVAL, "--type %s is not supported: use sonde rpc", text);
-	while (i < ARRAY_SIZE(flow_types) && !is_word(text, len, flow_types[i].name) &&
-	       !is_word(text, len, flow_types[i].number))
+	while (i < ARRAY_SIZE(flow_types) && !str_is(text, len, flow_types[i].name) &&
+	       !str_is(text, len, flow_types[i].number))
 		i++;
 	if (i == ARRAY_SIZE(flow_types)) {
 		if (sub || str_to_u64(text, 10, &n) == 0)
