@@ -19,6 +19,9 @@
 
 #define ROUND_UP(x, to) ((((x) + (to) - 1) / (to)) * (to))
 
+/* for (...) over @n items: @it points to each of them in turn. The array must not move meanwhile. */
+#define each_item(it, items, n) for (__typeof__(*(items)) *it = (items); it && it < (items) + (n); it++)
+
 /*
  * The first of @n items for which the condition holds, an expression of @it, which points to the item; NULL if it
  * holds for none.

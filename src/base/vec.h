@@ -54,11 +54,8 @@ static inline int vec_grow_raw(void **items, size_t *cap, size_t need, size_t si
 			qsort((v)->items, (v)->len, sizeof(*(v)->items), compare); \
 	} while (0)
 
-/* for (...) over the items: @it points to each of them in turn. The vector must not grow meanwhile. */
-#define vec_each(it, v) \
-	for (__typeof__(*(v)->items) *it = (v)->items; it && it < (v)->items + (v)->len; it++)
-
-/* FIND_ITEM() among the items. */
+/* each_item() and FIND_ITEM() of a vector, which must not grow meanwhile. */
+#define vec_each(it, v) each_item(it, (v)->items, (v)->len)
 #define vec_find(it, v, ...) FIND_ITEM(it, (v)->items, (v)->len, __VA_ARGS__)
 
 #define vec_fini(v) \

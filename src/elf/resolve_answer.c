@@ -131,8 +131,7 @@ static int parse_addrs(struct resolve_answer *a, const struct resolve_head *head
 {
 	uint32_t used = 0;
 
-	for (uint32_t i = 0; i < a->n; i++) {
-		struct resolve_addr *d = &a->addrs[i];
+	each_item(d, a->addrs, a->n) {
 		uint16_t quality = cur_u16(c);
 
 		d->n = cur_u16(c);

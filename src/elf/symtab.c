@@ -407,9 +407,7 @@ static const struct elf_section *plt_section(const struct elf *e, uint64_t addr)
 	size_t n;
 	const struct elf_section *all = elf_sections(e, &n);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct elf_section *s = &all[i];
-
+	each_item(s, all, n) {
 		if ((s->flags & SHF_EXECINSTR) && s->type == SHT_PROGBITS && addr >= s->addr &&
 		    addr - s->addr < s->size && !strncmp(s->name, ".plt", 4))
 			return s;

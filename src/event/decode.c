@@ -143,9 +143,7 @@ void decode_set_free(struct decode_set *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->n; i++) {
-		struct decoder *dec = &d->decoders[i];
-
+	each_item(dec, d->decoders, d->n) {
 		if (dec->ops->fini)
 			dec->ops->fini(dec->state);
 		free(dec->state);

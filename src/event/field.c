@@ -287,8 +287,7 @@ int event_get_number(const struct event *ev, const struct field *f, uint64_t *re
 static int generic_line(const struct event *ev, struct buf *out)
 {
 	buf_add_str(out, ev->desc->name);
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
+	each_item(f, ev->desc->fields, ev->desc->n_fields) {
 		struct value v;
 
 		if (f->flags & (FIELD_ALIAS | FIELD_SILENT) || event_get(ev, f, &v) < 0)

@@ -105,8 +105,7 @@ void json_event_fields(struct json *j, const struct event *ev)
 {
 	struct nested open = { 0 };
 
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
+	each_item(f, ev->desc->fields, ev->desc->n_fields) {
 		const struct json_field m = member_of(f);
 
 		if (!(f->flags & (FIELD_ALIAS | FIELD_SILENT)))

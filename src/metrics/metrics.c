@@ -506,8 +506,7 @@ int metrics_take(struct metrics *m, uint32_t families, const struct event *ev)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < m->n_rows; i++) {
-		struct row *r = &m->rows[i];
+	each_item(r, m->rows, m->n_rows) {
 		int e = r->desc == ev->desc && r->family & families ? take(m, r, ev) : 0;
 
 		ret = e < 0 ? e : ret;
@@ -570,8 +569,7 @@ int metrics_each(const struct metrics *m, metrics_fn fn, void *ctx)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < m->n_rows; i++) {
-		const struct row *r = &m->rows[i];
+	each_item(r, m->rows, m->n_rows) {
 		bool first = true;
 
 		for (size_t k = 0; ret >= 0 && k < r->series.len; k++) {

@@ -20,8 +20,7 @@ uint32_t packet_headers_len(uint32_t link, const void *data, uint32_t cap_len, u
 	struct packet p;
 
 	packet_dissect(link, data, cap_len, orig_len, &p);
-	for (unsigned i = 0; i < p.n_layers; i++) {
-		const struct packet_layer *l = &p.layers[i];
+	each_item(l, p.layers, p.n_layers) {
 		uint32_t most = l->kind < LAYER__MAX ? header_most[l->kind] : 0;
 
 		if (!most || l->off > cap_len)

@@ -78,8 +78,7 @@ int packet_print(const struct packet *p, struct buf *out)
 {
 	uint8_t proto = 0;
 
-	for (unsigned i = 0; i < p->n_layers; i++) {
-		const struct packet_layer *l = &p->layers[i];
+	each_item(l, p->layers, p->n_layers) {
 		struct printer pr = { .p = p, .l = l, .c = cur_init(p->data + l->off, l->len), .proto = proto };
 		size_t mark;
 

@@ -75,9 +75,7 @@ static void announce_owner(struct pipeline *p, const struct event *ev)
 
 static void teach_probe(struct pipeline *p, const struct event *ev)
 {
-	for (size_t i = 0; i < p->n_probes; i++) {
-		struct probe *probe = &p->probes[i];
-
+	each_item(probe, p->probes, p->n_probes) {
 		if (probe->running && probe->ops->learn && probe->ops->decoder->probe == ev->desc->type >> 8)
 			probe->ops->learn(probe, ev);
 	}

@@ -263,9 +263,7 @@ int state_timeline_add(struct state_timeline *l, const struct state_change *c, u
 void state_timeline_inherit(struct state_timeline *l, struct state_image *image, struct state_images *images,
 			    size_t *bytes)
 {
-	for (unsigned i = 0; i < l->n; i++) {
-		struct state_change *c = &l->changes[i];
-
+	each_item(c, l->changes, l->n) {
 		if (c->source != STATE_BIRTH || c->image == image)
 			continue;
 		state_timeline_forget_answers(l, bytes);

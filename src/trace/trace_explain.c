@@ -264,8 +264,7 @@ static int add_shares(struct operation *o, const struct trace_call *c, struct on
 {
 	static const struct cause all = { .all = true };
 
-	for (size_t i = 0; i < c->n_segs; i++) {
-		const struct trace_segment *s = &c->segs[i];
+	each_item(s, c->segs, c->n_segs) {
 		uint32_t cause, why;
 
 		if (find_cause(o, c, s, &cause) < 0 || find_why(o, c, s, &why) < 0)
@@ -591,8 +590,7 @@ static double others_of(const struct verdict *v, const struct finding **ret_larg
 	double ns = v->slow_ns - v->normal_ns - unknown_of(v);
 	const struct finding *largest = NULL;
 
-	for (size_t i = 0; i < v->o->causes.len; i++) {
-		const struct finding *f = &v->findings[i];
+	each_item(f, v->findings, v->o->causes.len) {
 		const struct cause *c = &v->o->causes.items[f->cause];
 
 		if (f->named)

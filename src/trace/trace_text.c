@@ -226,9 +226,7 @@ static uint32_t waker_of(const struct trace_call *c, uint16_t row)
 	uint64_t longest = 0;
 	uint32_t waker = 0;
 
-	for (size_t i = 0; i < c->n_segs; i++) {
-		const struct trace_segment *s = &c->segs[i];
-
+	each_item(s, c->segs, c->n_segs) {
 		if (s->row != row || !s->waker || s->to_ns - s->from_ns <= longest)
 			continue;
 		longest = s->to_ns - s->from_ns;
@@ -326,8 +324,7 @@ static size_t sum_shares(const struct trace_call *c, struct share *shares)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->n_segs; i++) {
-		const struct trace_segment *s = &c->segs[i];
+	each_item(s, c->segs, c->n_segs) {
 		size_t j = 0;
 
 		while (j < n && !is_same_share(&shares[j].seg, s))

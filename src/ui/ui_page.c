@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/macros.h"
 #include "ui/ui_assets.h"
 
 #define INDEX "/index.html"
@@ -48,9 +49,7 @@ int ui_page_find(const char *path, const char *accept, struct ui_page *ret)
 {
 	const char *name = strchr(path, '.') ? path : INDEX;
 
-	for (size_t i = 0; i < ui_asset_n; i++) {
-		const struct ui_asset *a = &ui_assets[i];
-
+	each_item(a, ui_assets, ui_asset_n) {
 		if (strcmp(a->path, name) != 0)
 			continue;
 		*ret = (struct ui_page){ .type = a->type, .bytes = a->bytes, .len = a->len, .gz = a->gz };

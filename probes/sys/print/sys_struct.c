@@ -423,9 +423,7 @@ void sys_struct_print(const struct sys_struct *s, unsigned abi, bool full, bool 
 
 	if (!single)
 		buf_add_char(out, array ? '[' : '{');
-	for (unsigned i = 0; i < s->n_members; i++) {
-		const struct sys_member *m = &s->members[i];
-
+	each_item(m, s->members, s->n_members) {
 		if ((brief && !m->brief) || (m->answer && !answered) || !is_there(&m->when, data, len))
 			continue;
 		if (m->off + member_size(m) * MAX(m->n, 1) > len) {

@@ -197,9 +197,7 @@ static void text_rules(struct buf *b, const struct gobin_answer *a, bool absent)
 static void text_fields(struct buf *b, const struct gobin_answer *a)
 {
 	buf_add_str(b, "members (offset in bytes)\n");
-	for (int i = 0; i < GOBIN_F__MAX; i++) {
-		const struct gobin_field_answer *f = &a->fields[i];
-
+	each_item(f, a->fields, GOBIN_F__MAX) {
 		if (!f->sources)
 			continue;
 		buf_printf(b, "  %5d  ", f->off);
@@ -238,9 +236,7 @@ _Static_assert(ARRAY_SIZE(conn_hows) == GOBIN_CONN__MAX, "a name per way");
 static void text_conns(struct buf *b, const struct gobin_answer *a)
 {
 	buf_add_str(b, "connections (types with the methods of net.Conn; offset of the connection inside)\n");
-	for (uint32_t i = 0; i < a->n_conns; i++) {
-		const struct gobin_conn *c = &a->conns[i];
-
+	each_item(c, a->conns, a->n_conns) {
 		buf_printf(b, "  0x%" PRIx64 "  ", c->type);
 		add_str(b, a, c->name);
 		for (unsigned k = 0; k < c->n_ways; k++)
@@ -404,9 +400,7 @@ static void json_types(struct json *j, const char *kind, const struct gobin_answ
 
 static void json_conns(struct json *j, const struct gobin_answer *a)
 {
-	for (uint32_t i = 0; i < a->n_conns; i++) {
-		const struct gobin_conn *c = &a->conns[i];
-
+	each_item(c, a->conns, a->n_conns) {
 		json_begin(j, "connection");
 		json_put_text(j, "name", gobin_str(a, c->name));
 		json_put_u64(j, "addr", c->type);

@@ -80,8 +80,7 @@ int bcc_maps_mntns_new(const char *path, struct bcc_mntns **ret, struct err *err
 
 static void learn(struct bcc_mntns *f, const struct event *ev)
 {
-	for (unsigned i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *field = &ev->desc->fields[i];
+	each_item(field, ev->desc->fields, ev->desc->n_fields) {
 		uint64_t ns;
 
 		if (!strcmp(field->name, "task.mntns") && event_get_number(ev, field, &ns) >= 0)

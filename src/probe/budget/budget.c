@@ -112,8 +112,7 @@ static void measure(const struct budget *b, struct budget_counts *ret)
 	if (getrusage(RUSAGE_SELF, &self) == 0)
 		ret->user_ns = timeval_ns(self.ru_utime) + timeval_ns(self.ru_stime);
 	probe_env_programs(b->o.env, add_program, ret);
-	for (size_t i = 0; i < b->n_probes; i++) {
-		const struct probe *p = &b->probes[i];
+	each_item(p, b->probes, b->n_probes) {
 		struct sonde_ledger l;
 
 		if (p->running && probe_env_ledger(b->o.env, p->instance, &l) == 0)
@@ -166,8 +165,7 @@ static int ask(struct probe *p, uint32_t one_in, char *ret_what, size_t size)
 /* Probes that started since the last period. */
 static void ask_new(struct budget *b)
 {
-	for (size_t i = 0; i < b->n_probes; i++) {
-		struct probe *p = &b->probes[i];
+	each_item(p, b->probes, b->n_probes) {
 		char what[128] = "";
 
 		if (p->running && !b->asked[p->instance]) {
@@ -207,8 +205,7 @@ static void change_all(struct budget *b, const uint32_t *before)
 	_cleanup_(buf_fini) struct buf text = { 0 };
 	bool less = false;
 
-	for (size_t i = 0; i < b->n_probes; i++) {
-		struct probe *p = &b->probes[i];
+	each_item(p, b->probes, b->n_probes) {
 		const uint32_t one_in = b->shares[p->instance].one_in;
 
 		if (!p->running || one_in == before[p->instance])

@@ -118,9 +118,7 @@ int otlp_batch_put(struct otlp_batch *b, struct sink *s)
 	int r;
 
 	buf_reset(&b->message);
-	for (size_t i = 0; i < b->n_processes; i++) {
-		const struct otlp_process *p = &b->processes.items[i];
-
+	each_item(p, b->processes.items, b->n_processes) {
 		if (!p->items.len && !buf_error(&p->items))
 			continue;
 		buf_reset(&b->part);

@@ -187,8 +187,7 @@ static bool is_attribute(const struct field *f)
 
 static void add_fields(struct otlp_log *l, const struct event *ev, struct buf *out)
 {
-	for (uint16_t i = 0; i < ev->desc->n_fields; i++) {
-		const struct field *f = &ev->desc->fields[i];
+	each_item(f, ev->desc->fields, ev->desc->n_fields) {
 		struct value v = { 0 };
 
 		if (is_attribute(f) && event_get(ev, f, &v) == 0 && v.kind != VAL_NONE)

@@ -247,8 +247,7 @@ static void put_verdict(struct pcapng *st, const struct event *ev)
 {
 	const struct event_desc *d = ev->desc;
 
-	for (unsigned i = 0; i < d->n_fields; i++) {
-		const struct field *f = &d->fields[i];
+	each_item(f, d->fields, d->n_fields) {
 		uint8_t bytes[9] = { PCAPNG_VERDICT_XDP };
 		uint64_t action;
 

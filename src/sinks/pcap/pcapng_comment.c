@@ -77,8 +77,7 @@ static void add_fields(struct buf *text, const struct event *ev, bool owner)
 {
 	const struct event_desc *d = ev->desc;
 
-	for (unsigned i = 0; i < d->n_fields; i++) {
-		const struct field *f = &d->fields[i];
+	each_item(f, d->fields, d->n_fields) {
 		struct value v;
 
 		/* The block names the interface itself, and readers dissect the packet. */

@@ -98,8 +98,7 @@ static void put_probes(struct json *j, const struct ui_memory *m)
 	const struct ui_facts *f = &m->facts;
 
 	json_put_open(j, "probes", '[');
-	for (size_t i = 0; i < f->n_probes; i++) {
-		const struct ui_probe *p = &f->probes[i];
+	each_item(p, f->probes, f->n_probes) {
 		bool running = is_running(m, p);
 
 		json_open(j, '{');

@@ -236,9 +236,7 @@ static void put_all(struct tracks *t, uint32_t px, struct buf *out)
 	if (t->cut)
 		json_put_bool(&j, "cut", true);
 	json_put_open(&j, "threads", '[');
-	for (size_t i = 0; i < MIN(t->threads.len, (size_t)THREADS_MAX); i++) {
-		struct thread *th = &t->threads.items[i];
-
+	each_item(th, t->threads.items, MIN(t->threads.len, (size_t)THREADS_MAX)) {
 		json_open(&j, '{');
 		json_put_u64(&j, "tid", th->tid);
 		ui_answer_put_text(&j, "name", th->name);
