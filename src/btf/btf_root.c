@@ -10,9 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,6 +23,7 @@
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/process/thread.h"
 #include "base/rights.h"
 
 #define FOLDER "/tmp/sonde-btf-XXXXXX"
@@ -145,18 +144,12 @@ static void wait_idle(struct btf_root *r)
 		pthread_cond_wait(&r->changed, &r->lock);
 }
 
-/* Blocks signals in the thread: the loop handles them. */
 static int start(struct btf_root *r)
 {
-	sigset_t all, before;
-	int code;
+	int code = thread_start(&r->thread, serve, r);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	code = pthread_create(&r->thread, NULL, serve, r);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (code)
-		return -code;
+	if (code < 0)
+		return code;
 	r->started = true;
 	pthread_mutex_lock(&r->lock);
 	wait_idle(r);

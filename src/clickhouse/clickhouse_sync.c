@@ -2,11 +2,12 @@
 #include "clickhouse/clickhouse_sync.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/process/thread.h"
 
 #define WAITING 64u /* more are the size of the whole spool */
 
@@ -48,8 +49,7 @@ static void *serve(void *ctx)
 
 int clickhouse_sync_new(int dir_fd, struct clickhouse_sync **ret)
 {
-	struct clickhouse_sync *s = calloc(1, sizeof(*s));
-	sigset_t all, before;
+	_cleanup_free_ struct clickhouse_sync *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
@@ -57,15 +57,10 @@ int clickhouse_sync_new(int dir_fd, struct clickhouse_sync **ret)
 	s->dir_fd = dir_fd;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, NULL, serve, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r) {
-		free(s);
-		return -r;
-	}
-	*ret = s;
+	r = thread_start(&s->thread, serve, s);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(s);
 	return 0;
 }
 

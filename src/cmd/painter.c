@@ -2,8 +2,6 @@
 #include "cmd/painter.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <termios.h>
 #include <time.h>
@@ -12,6 +10,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/process/thread.h"
 
 #define PATIENCE_NS 500000000	/* for the last picture; again after output was resumed */
 
@@ -62,19 +61,6 @@ static void *painter_main(void *arg)
 	return NULL;
 }
 
-/* Signals are handled by the loop's thread. */
-static int start(struct painter *p)
-{
-	sigset_t all, was;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &was);
-	r = pthread_create(&p->thread, NULL, painter_main, p);
-	pthread_sigmask(SIG_SETMASK, &was, NULL);
-	return -r;
-}
-
 static void release(struct painter *p)
 {
 	pthread_cond_destroy(&p->changed);
@@ -100,7 +86,7 @@ int painter_new(paint_fn paint, void *ctx, struct painter **ret)
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	r = start(p);
+	r = thread_start(&p->thread, painter_main, p);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(p);

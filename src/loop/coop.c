@@ -6,8 +6,6 @@
 #include "loop/coop.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -16,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/process/thread.h"
 #include "loop/hold.h"
 #include "loop/loop.h"
 #include "base/macros.h"
@@ -271,16 +270,10 @@ static int on_ended(void *ctx, int fd, _unused_ uint32_t events)
 
 /* ---- life ---- */
 
-/* signals belong to the loop */
 static int start_thread(struct coop *c)
 {
-	sigset_t all, before;
-	int r;
+	int r = thread_start(&c->thread, run_thread, c);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&c->thread, NULL, run_thread, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	c->started = r == 0;
 	return r;
 }

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/heap.h"
+#include "base/process/heap.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/cmd.h"

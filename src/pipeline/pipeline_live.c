@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/heap.h"
+#include "base/process/heap.h"
 #include "base/log.h"
 #include "base/macros.h"
 #include "loop/coop.h"

@@ -60,7 +60,7 @@ struct pipeline_settings {
 	 */
 	bool names_first;
 	bool follows;  /* the file has no end: outputs are also flushed while no record comes */
-	bool own_heap; /* probes may change malloc(3)'s settings while they are loaded (base/heap.h) */
+	bool own_heap; /* probes may change malloc(3)'s settings while they are loaded (base/process/heap.h) */
 	const struct store_query *query; /* to a store, by pipeline_open_file(); borrowed; NULL = everything */
 	/*
 	 * A listener that keeps serving after pipeline_give_up_rights(): the process may accept its clients, and the

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/macros.h"
+#include "base/process/thread.h"
 #include "base/vec.h"
 #include "store/store_dir.h"
 
@@ -113,7 +112,6 @@ static void *serve(void *ctx)
 int store_sync_new(int dir_fd, const struct store_limits *limits, uint64_t coming, struct store_sync **ret)
 {
 	_cleanup_free_ struct store_sync *s = calloc(1, sizeof(*s));
-	sigset_t all, before;
 	int r;
 
 	if (!s)
@@ -123,12 +121,9 @@ int store_sync_new(int dir_fd, const struct store_limits *limits, uint64_t comin
 	s->coming = coming;
 	pthread_mutex_init(&s->mutex, NULL);
 	pthread_cond_init(&s->wake, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, NULL, serve, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r)
-		return -r;
+	r = thread_start(&s->thread, serve, s);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
 }

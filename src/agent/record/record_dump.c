@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,7 @@
 #include "agent/record/record_opts.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/process/thread.h"
 #include "store/store_cut.h"
 #include "store/store_dir.h"
 #include "store/store_reader.h"
@@ -149,18 +148,14 @@ static void *run(void *ctx)
 int record_dump_start(const struct record_dump_opts *o, struct record_dump **ret)
 {
 	_cleanup_free_ struct record_dump *d = calloc(1, sizeof(*d));
-	sigset_t all, before;
 	int r;
 
 	if (!d)
 		return -ENOMEM;
 	d->o = *o;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&d->thread, NULL, run, d);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r)
-		return -r;
+	r = thread_start(&d->thread, run, d);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(d);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "base/heap.h"
+#include "base/process/heap.h"
 
 #include <malloc.h>
 
