@@ -208,9 +208,10 @@ static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 		count_begin(s, sk);
 	} else if (s->counted && s->class != CLASS_TLS) {
 		count_missed(s, sk, dir, ret);
-	} else if (s->local && dir == CALL_RX && s->class != CLASS_TLS) {
-		local_missed(s, sk);
 	}
+	/* At first: what a process that is not selected has read. */
+	if (s->local && s->class != CLASS_TLS && (dir == CALL_RX || s->class == CLASS_NEW))
+		local_missed(s, sk);
 	op.regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	op.is_32bit = task->REGS_STATUS & REGS_32BIT;
 	return op_run(&op);
