@@ -65,7 +65,8 @@ struct sonde_rec {
 #define SONDE_LOST_MAPPING_LIMIT 11	/* user space: executable mappings over the limit of a process */
 #define SONDE_LOST_CALL_MEMORY 12	/* decoder: a call beyond the memory of the parsers */
 #define SONDE_LOST_NO_REQUEST 13	/* decoder: a call whose response was seen without its request */
-#define SONDE_LOST__MAX 14
+#define SONDE_LOST_NO_BYTES 14	/* decoder: a call, at least, whose request and response were not kept */
+#define SONDE_LOST__MAX 15
 #define SONDE_LOST_TAKEN 15	/* kernel, not a loss: of the recursion, what a second program took */
 #define SONDE_LOST_ROOM 16	/* of a ledger: a power of two */
 

@@ -147,7 +147,8 @@ static void report_lost(struct call_decode_state *st, const struct call_socket *
 	static const struct {
 		enum call_miss miss;
 		uint32_t cause;
-	} rows[] = { { CALL_MISS_MEMORY, SONDE_LOST_CALL_MEMORY }, { CALL_MISS_ORPHAN, SONDE_LOST_NO_REQUEST } };
+	} rows[] = { { CALL_MISS_MEMORY, SONDE_LOST_CALL_MEMORY }, { CALL_MISS_ORPHAN, SONDE_LOST_NO_REQUEST },
+		     { CALL_MISS_NO_BYTES, SONDE_LOST_NO_BYTES } };
 	struct sonde_rec hdr = *st->r;
 
 	hdr.tgid = s->tgid;

@@ -446,6 +446,7 @@ static void begin_turn(struct call_conn *c, const struct call_chunk *chunk)
 		return;
 	}
 	take_strays(c, !chunk->len);
+	call_queue_turn(&c->queue);
 	if (!c->queue.unpaired && !answers_lost && call_queue_waits(&c->queue)) {
 		c->slides = true;
 		c->several |= c->queue.midstream;	/* others may have waited at the start, too */
@@ -714,6 +715,7 @@ void call_conn_close(struct call_conn *c)
 {
 	call_conn_end(c, CALL_DIR_RECEIVED);
 	call_conn_end(c, CALL_DIR_SENT);
+	call_queue_turn(&c->queue);
 	call_queue_flush(&c->queue, c->halves[!c->request_dir].lost ? CALL_END_LOST : CALL_END_CLOSED);
 	call_queue_leave_protocol(&c->queue);
 }

@@ -27,6 +27,7 @@ enum call_miss {
 	CALL_MISS_GIVEN_UP,	/* connections: three of those */
 	CALL_MISS_UNCONFIRMED,	/* calls of connections where no request and response were parsed */
 	CALL_MISS_ORPHAN,	/* calls: responses without a known request */
+	CALL_MISS_NO_BYTES,	/* calls, at least: turns of which a request and a response were in holes */
 	CALL_MISS_LOST,		/* places where a hole hid the start of the next message */
 	CALL_MISS_EVICTED,	/* calls beyond CALL_QUEUE_MAX outstanding ones; shown */
 	CALL_MISS_MEMORY,	/* calls that limits left out */

@@ -266,8 +266,16 @@ struct call *call_queue_find_key(const struct call_io *io, uint64_t key)
 
 void call_queue_follow(struct call_io *io)
 {
+	io->queue->follow[io->side] = true;
 	if (io->side == CALL_SIDE_REQUEST && io->queue->n)
 		io->queue->most = MAX(io->queue->most, 2u);
+}
+
+void call_queue_turn(struct call_queue *q)
+{
+	if (q->follow[CALL_SIDE_REQUEST] && (q->follow[CALL_SIDE_RESPONSE] || q->unpaired))
+		q->pool->missed[q->confirmed ? CALL_MISS_NO_BYTES : CALL_MISS_UNCONFIRMED]++;
+	q->follow[CALL_SIDE_REQUEST] = q->follow[CALL_SIDE_RESPONSE] = false;
 }
 
 static void leave_if_complete(struct call_queue *q, struct call *c)

@@ -41,6 +41,7 @@ struct call_queue {
 	bool skipped;		/* units were not parsed: the other end may count more calls */
 	bool refused;		/* no call was opened: the driver loses the order of requests */
 	bool hidden;		/* requests were not parsed since the last one: responses without one may be theirs */
+	bool follow[CALL_SIDE__MAX];	/* in this turn of requests and its responses a message was in a hole */
 	bool unpaired;		/* the order of responses is unknown: requests alone are calls */
 };
 
@@ -60,7 +61,7 @@ struct call *call_queue_youngest(const struct call_io *io);
 struct call *call_queue_find(const struct call_io *io, uint64_t id);
 struct call *call_queue_find_key(const struct call_io *io, uint64_t key);
 
-/* Another request follows at once, in a hole. */
+/* A message that is in a hole of an operation follows the one before it. */
 void call_queue_follow(struct call_io *io);
 
 /* All take NULL for a call that is unknown. */
@@ -104,6 +105,9 @@ void call_queue_flush(struct call_queue *q, enum call_end end);
 
 /* The same with CALL_END_LOST, but for a request that has not ended. */
 void call_queue_lose(struct call_queue *q);
+
+/* A turn of requests begins, or none will: counts a call whose request and response were in holes of the last one. */
+void call_queue_turn(struct call_queue *q);
 
 /* From now on requests alone are calls, without status: the order of responses is unknown. */
 void call_queue_unpair(struct call_queue *q);

@@ -25,6 +25,7 @@ static const struct xlat_val lost_cause_vals[] = {
 	{ SONDE_LOST_NOT_ATTACHED, "not_attached" }, { SONDE_LOST_MAPPING, "mapping" },
 	{ SONDE_LOST_NAMES, "names" }, { SONDE_LOST_MAPPING_LIMIT, "mapping_limit" },
 	{ SONDE_LOST_CALL_MEMORY, "call_memory" }, { SONDE_LOST_NO_REQUEST, "no_request" },
+	{ SONDE_LOST_NO_BYTES, "no_bytes" },
 };
 _Static_assert(ARRAY_SIZE(lost_cause_vals) == SONDE_LOST__MAX, "every cause has a name");
 const struct xlat lost_cause_xlat = {
@@ -107,6 +108,7 @@ static const struct field ledger_fields[] = {
 	LOST_BY(SONDE_LOST_MAPPING_LIMIT, "mapping_limit"),
 	LOST_BY(SONDE_LOST_CALL_MEMORY, "call_memory"),
 	LOST_BY(SONDE_LOST_NO_REQUEST, "no_request"),
+	LOST_BY(SONDE_LOST_NO_BYTES, "no_bytes"),
 };
 _Static_assert(ARRAY_SIZE(ledger_fields) == 5 + SONDE_LOST__MAX, "every cause has a row");
 static const struct event_desc ledger_desc = {
@@ -134,6 +136,7 @@ static const char *const lost_whys[] = {
 	[SONDE_LOST_NAMES] = "names of stacks, whose files could not be read",
 	[SONDE_LOST_CALL_MEMORY] = "the parsers of calls had no memory for them; --port or --pid helps",
 	[SONDE_LOST_NO_REQUEST] = "their responses were seen without their requests; a larger --head helps",
+	[SONDE_LOST_NO_BYTES] = "neither their requests nor their responses were kept, at least",
 };
 _Static_assert(ARRAY_SIZE(lost_whys) == SONDE_LOST__MAX, "every cause has a sentence");
 

@@ -96,8 +96,15 @@ static __always_inline bool is_fin(const struct sock *sk, __u32 dir, __u32 misse
 	return missed == 1 && dir == CALL_RX && ended->sk_shutdown & RCV_SHUTDOWN;
 }
 
-static __always_inline void frames_missed(struct call_frames *f, __u32 dir, __u32 n)
+/* For the walks through the messages. */
+static __always_inline void walk_missed(struct call_sock *s, __u32 dir, __u32 n)
 {
+	struct call_frames *f = &s->frames;
+
+	if (s->guess == CALL_GUESS_HTTP && !call_head_pass(&s->heads.dir[dir], n))
+		s->heads.dir[dir].phase = PHASE_UNKNOWN;
+	if (s->guess != CALL_GUESS_HTTP2)
+		return;
 	if (!f->whole[dir] && f->left[dir] >= n)
 		f->left[dir] -= n;
 	else
@@ -126,7 +133,7 @@ static __always_inline void count_missed(struct call_sock *s, struct sock *sk, _
 		return;
 	}
 	s->bytes[dir] += missed;
-	frames_missed(&s->frames, dir, missed);
+	walk_missed(s, dir, missed);
 }
 
 /* Bytes that wait in the socket; more than any where they are in too many buffers. */
@@ -170,7 +177,7 @@ static __always_inline void local_missed(struct call_sock *s, struct sock *sk)
 	if (missed <= 0)
 		return;
 	s->bytes[CALL_RX] += missed;
-	frames_missed(&s->frames, CALL_RX, missed);
+	walk_missed(s, CALL_RX, missed);
 }
 
 static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
@@ -201,9 +208,10 @@ static __always_inline int operated(struct sock *sk, int ret, __u32 dir)
 		count_begin(s, sk);
 	} else if (s->counted && s->class != CLASS_TLS) {
 		count_missed(s, sk, dir, ret);
-	} else if (s->local && dir == CALL_RX && s->class != CLASS_TLS) {
-		local_missed(s, sk);
 	}
+	/* At first: what a process that is not selected has read. */
+	if (s->local && s->class != CLASS_TLS && (dir == CALL_RX || s->class == CLASS_NEW))
+		local_missed(s, sk);
 	op.regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 	op.is_32bit = task->REGS_STATUS & REGS_32BIT;
 	return op_run(&op);

@@ -26,9 +26,6 @@ enum frame_type {
 	FRAME__MAX,
 };
 
-/* Of 6.2: older kernels lack the sockets' tracepoints, and the verifier of 6.1 refuses the walk. */
-enum bpf_func_id___frames { BPF_FUNC_cgrp_storage_get___frames = 210 };
-
 static __always_inline bool frame_fits(__u32 type, __u32 len)
 {
 	switch (type) {
@@ -41,8 +38,7 @@ static __always_inline bool frame_fits(__u32 type, __u32 len)
 	return len <= FRAME_LENGTH_MAX;
 }
 
-/* Sends what was passed since the last record: the kept bytes, then a hole. */
-static __noinline int frames_record(struct call_room *room)
+int call_walk_record(struct call_room *room)
 {
 	struct call_walk *w = &room->walk;
 	struct call_data_rec *r = &room->rec;
@@ -64,14 +60,13 @@ static __noinline int frames_record(struct call_room *room)
 	return 0;
 }
 
-/* Keeps up to @n of the next bytes. Returns how many, 0 if they cannot be read. */
-static __noinline int frames_keep(struct call_room *room, __u32 n)
+int call_walk_keep(struct call_room *room, __u32 n)
 {
 	struct call_walk *w = &room->walk;
 	__u32 kept;
 
 	if (w->at != w->from + w->kept || w->kept >= CALL_HEAD_MAX)
-		frames_record(room);
+		call_walk_record(room);
 	kept = w->kept;
 	if (kept > CALL_HEAD_MAX)
 		return 0;
@@ -111,7 +106,7 @@ static __always_inline __u32 frame_head(struct call_room *room, struct call_fram
 	barrier_var(n);
 	if (n > FRAME_HEADER || bpf_probe_read_user(b, n, (void *)room->walk.addr))
 		return 0;
-	n = frames_keep(room, n);
+	n = call_walk_keep(room, n);
 	for (__u32 i = 0; i < FRAME_HEADER; i++)
 		if (i < n && have + i < sizeof(f->head[0]))
 			f->head[dir] = f->head[dir] << 8 | b[i];
@@ -119,19 +114,6 @@ static __always_inline __u32 frame_head(struct call_room *room, struct call_fram
 	if (f->n_head[dir] == FRAME_HEADER)
 		frame_begin(f, dir);
 	return n;
-}
-
-static __always_inline bool next_buffer(struct call_walk *w)
-{
-	struct call_iovec v;
-
-	if (!w->n_iov || bpf_probe_read_user(&v, sizeof(v), (void *)w->iov))
-		return false;
-	w->iov += sizeof(v);
-	w->n_iov--;
-	w->addr = v.base;
-	w->left = v.len < w->size ? v.len : w->size;
-	return true;
 }
 
 struct call_step {
@@ -149,7 +131,7 @@ static long frames_step(__u32 i, struct call_step *s)
 	if (!n || f->lost[dir])
 		return 1;
 	if (!w->left)
-		return !next_buffer(w);
+		return !call_walk_next(w);
 	if (n > w->left)
 		n = w->left;
 	if (!f->left[dir]) {
@@ -158,7 +140,7 @@ static long frames_step(__u32 i, struct call_step *s)
 		if (n > f->left[dir])
 			n = f->left[dir];
 		if (f->whole[dir])
-			n = frames_keep(s->room, n);
+			n = call_walk_keep(s->room, n);
 		f->left[dir] -= n;
 	}
 	w->at += n;
@@ -194,18 +176,11 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 	struct call_walk *w;
 	__u32 dir;
 
-	if (!room || !f || !b ||
-	    !bpf_core_enum_value_exists(enum bpf_func_id___frames, BPF_FUNC_cgrp_storage_get___frames))
+	if (!room || !f || !b || !call_can_walk())
 		return 0;
 	w = &room->walk;
 	dir = w->dir & 1;
-	w->at = w->from = w->kept = 0;
-	w->iov = b->base;
-	w->n_iov = b->n_iov;
-	w->addr = b->base;
-	w->left = b->n_iov ? 0 : w->size;
-	if (b->n_iov)
-		next_buffer(w);
+	call_walk_begin(w, b);
 	if (f->lost[dir] && !(turn && b->base && frames_resume(w, f, dir)))
 		return 0;
 	if (b->base)
@@ -215,7 +190,7 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 	if (b->base && w->at < w->size)
 		f->lost[dir] = 1;
 	w->at = w->size;
-	frames_record(room);
+	call_walk_record(room);
 	return 1;
 }
 

@@ -24,7 +24,8 @@
 
 #ifdef CALL_OP_OLD
 #define op_protocol call_guess_protocol
-#define op_frames(op, b, flags) false
+#define op_walk(op, b, flags) false
+#define op_walks(s) false
 #define OP_WALKS false
 #define OP_MEASURES false
 #else
@@ -437,11 +438,12 @@ static __always_inline bool op_asks(const struct call_op *op, const __u8 *b)
 }
 
 /*
- * Is the operation to be kept whole? @bytes: what was copied. If requests or messages follow the first one in it, the
- * next operations are kept whole, too.
+ * Is the operation to be kept whole? The room holds what was copied. If requests or messages follow the first one in
+ * it, the next operations are kept whole, too.
  */
-static __always_inline bool op_widens(const struct call_op *op, const __u8 *bytes, __u32 kept)
+static __always_inline bool op_widens(const struct call_op *op, struct call_room *room, __u32 kept)
 {
+	const __u8 *bytes = room->bytes;
 	struct call_sock *s = op->s;
 
 	if (!OP_MEASURES || s->wide)
@@ -451,7 +453,7 @@ static __always_inline bool op_widens(const struct call_op *op, const __u8 *byte
 		return s->wide || (kept < op->size && op_asks(op, bytes));
 	}
 	s->wide = op->turn && call_may_pipeline(s->guess, CALL_GUESS_HTTP, &s->turns) &&
-		  call_pipeline_heads(bytes, kept);
+		  (call_pipeline_heads(bytes, kept) || call_heads_may_follow(room, kept, op->size));
 	return s->wide;
 }
 
@@ -489,10 +491,39 @@ static __noinline int op_part(struct call_op *op, const struct call_user_bytes *
 	return 0;
 }
 
+#ifndef CALL_OP_OLD
+/* Are heads and frames found in its operations? */
+static __always_inline bool op_walks(const struct call_sock *s)
+{
+	return s->guess == CALL_GUESS_HTTP2 || (s->guess == CALL_GUESS_HTTP && s->wide);
+}
+
+/* False if their place is unknown. */
+static __noinline int op_walk(struct call_op *op, struct call_user_bytes *b, __u8 flags)
+{
+	struct call_room *room = room_get();
+	struct sonde_ledger *l = ledger_row(CALL_CLASS_SOCKET);
+
+	if (!room || !l)
+		return 0;
+	record_init(&room->rec, l, op, 0, 0);
+	room->rec.flags = flags | (op->turn ? CALL_F_TURN : 0);
+	record_time(&room->rec, op);
+	room->walk.offset = op->s->bytes[op->dir & 1] - op->size;
+	room->walk.size = op->size;
+	room->walk.dir = op->dir;
+	room->walk.class = CALL_CLASS_SOCKET;
+	if (op->s->guess == CALL_GUESS_HTTP)
+		return call_heads_send(room, &op->s->heads, b, op->turn);
+	return call_frames_send(room, &op->s->frames, b, op->turn);
+}
+#endif
+
+/* True if the connection is to be walked from this operation on: it was not recorded. */
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
 {
 	struct call_room *room = room_get();
-	struct sonde_ledger *l = ledger_seen(CALL_CLASS_SOCKET);
+	struct sonde_ledger *l = ledger_row(CALL_CLASS_SOCKET);
 	struct call_data_rec *r;
 	__u32 most, tail, kept = 0;
 	bool parts;
@@ -506,11 +537,14 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	most = op_budget(op, b);
 	if (b->base && most)
 		kept = op_copy(b, room->bytes, most);
-	if (kept && op_widens(op, room->bytes, kept)) {
+	if (kept && op_widens(op, room, kept)) {
+		if (op_walks(op->s))
+			return 1;
 		most = op->size < CALL_HEAD_MAX ? op->size : CALL_HEAD_MAX;
 		if (kept < most)
 			kept = op_copy(b, room->bytes, most);
 	}
+	l->seen++;
 	tail = op_tail_bytes(op, b, most);
 	if (b->base && kept < most)
 		flags |= CALL_F_FAULT;
@@ -526,26 +560,6 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 		op_part(op, b, i * CALL_HEAD_MAX);
 	return 0;
 }
-
-#ifndef CALL_OP_OLD
-/* Of HTTP/2: false if the place of its frames is unknown. */
-static __noinline int op_frames(struct call_op *op, struct call_user_bytes *b, __u8 flags)
-{
-	struct call_room *room = room_get();
-	struct sonde_ledger *l = ledger_row(CALL_CLASS_SOCKET);
-
-	if (!room || !l)
-		return 0;
-	record_init(&room->rec, l, op, 0, 0);
-	room->rec.flags = flags | (op->turn ? CALL_F_TURN : 0);
-	record_time(&room->rec, op);
-	room->walk.offset = op->s->bytes[op->dir & 1] - op->size;
-	room->walk.size = op->size;
-	room->walk.dir = op->dir;
-	room->walk.class = CALL_CLASS_SOCKET;
-	return call_frames_send(room, &op->s->frames, b, op->turn);
-}
-#endif
 
 /* ---- an operation ---- */
 
@@ -644,8 +658,9 @@ static __noinline int op_run(struct call_op *op)
 		}
 	}
 	conn_announce(op);
-	if (s->guess != CALL_GUESS_HTTP2 || !op_frames(op, &b, flags))
-		op_record(op, &b, flags);
+	for (__u32 i = 0; i < 2; i++)
+		if ((op_walks(s) && op_walk(op, &b, flags)) || !op_record(op, &b, flags))
+			break;
 	s->nth = op->dir == CALL_TX ? s->nth + 1 : s->nth;
 	return 0;
 }

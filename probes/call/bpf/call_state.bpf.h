@@ -7,8 +7,10 @@
 
 #include "bpf/go_http2.bpf.h"
 #include "bpf/kernel.h"
+#include "probes/call/bpf/call_unit.bpf.h"
 #include "probes/call/call_wire.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #define GUESS_TURNS 4	/* then the connection is ignored */
@@ -54,6 +56,44 @@ struct call_frames {
 	__u8 lost[2];		/* where the next frame begins is unknown */
 };
 
+/* Where in the messages of HTTP/1 a connection is, by direction: call_heads.bpf.c. */
+struct call_heads {
+	struct call_head {
+		__u64 left;	/* content to come; of a line of digits their number so far */
+		__u32 word;	/* hash of the line's last word so far */
+		__u8 phase;	/* enum head_phase; 0 = unknown */
+		__u8 field;	/* enum head_field of the line */
+		__u8 filled;	/* the line has bytes */
+		__u8 answers : 1; /* a response */
+		__u8 chunked : 1;
+	} dir[2];
+};
+
+enum head_phase { PHASE_UNKNOWN, PHASE_HEAD, PHASE_CONTENT_MAYBE, PHASE_CONTENT, PHASE_CHUNK, PHASE_TRAILER };
+#define HEAD_LEFT_REST (~0ull)	/* until the end of the stream, unless a response follows */
+
+static __always_inline void call_head_begin(struct call_head *h)
+{
+	h->phase = PHASE_HEAD;
+	h->left = h->answers ? HEAD_LEFT_REST : 0;
+	h->chunked = 0;
+}
+
+/* Passes over @n bytes. False if they are not content alone. */
+static __always_inline bool call_head_pass(struct call_head *h, __u64 n)
+{
+	if (h->phase == PHASE_CONTENT_MAYBE && !h->chunked)
+		h->phase = PHASE_CONTENT;
+	if (h->phase != PHASE_CONTENT || h->left < n)
+		return false;
+	h->left -= h->left == HEAD_LEFT_REST ? 0 : n;
+	if (!h->left && h->chunked)
+		h->phase = PHASE_CHUNK;
+	else if (!h->left)
+		call_head_begin(h);
+	return true;
+}
+
 /* A connection at its socket. */
 struct call_sock {
 	__u64 bytes[2];		/* by direction */
@@ -74,7 +114,10 @@ struct call_sock {
 	__u8 local;		/* a stream to a socket of this host's */
 	__u8 pad[5];
 	__u32 at[2];		/* sequence numbers of TCP behind the last operation, by direction */
-	struct call_frames frames;
+	union {
+		struct call_frames frames;
+		struct call_heads heads;
+	};
 };
 
 /* An operation on the way through its frames; positions are bytes of the operation. */
@@ -88,6 +131,34 @@ struct call_walk {
 	__u32 from;		/* first byte of the record under construction */
 	__u32 kept;		/* bytes in the room */
 };
+
+/* Of 6.2: older kernels lack the sockets' tracepoints, and the verifier of 6.1 refuses the walk. */
+enum bpf_func_id___walk { BPF_FUNC_cgrp_storage_get___walk = 210 };
+#define call_can_walk() bpf_core_enum_value_exists(enum bpf_func_id___walk, BPF_FUNC_cgrp_storage_get___walk)
+
+/* False behind the last buffer. */
+static __always_inline bool call_walk_next(struct call_walk *w)
+{
+	struct call_iovec v;
+
+	if (!w->n_iov || bpf_probe_read_user(&v, sizeof(v), (void *)w->iov))
+		return false;
+	w->iov += sizeof(v);
+	w->n_iov--;
+	w->addr = v.base;
+	w->left = v.len < w->size ? v.len : w->size;
+	return true;
+}
+
+static __always_inline void call_walk_begin(struct call_walk *w, const struct call_user_bytes *b)
+{
+	w->at = w->from = w->kept = 0;
+	w->iov = w->addr = b->base;
+	w->n_iov = b->n_iov;
+	w->left = b->n_iov ? 0 : w->size;
+	if (b->n_iov)
+		call_walk_next(w);
+}
 
 struct call_room {
 	struct call_walk walk;

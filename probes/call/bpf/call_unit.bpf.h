@@ -74,6 +74,7 @@ bool call_user_pipelines(const void *from, __u32 size) __hidden;
 bool call_user_ends_head(const void *from, __u32 size) __hidden;
 
 struct call_frames;
+struct call_heads;
 struct call_room;
 
 /*
@@ -83,6 +84,24 @@ struct call_room;
  */
 int call_frames_send(struct call_room *room, struct call_frames *f, const struct call_user_bytes *b,
 		     bool turn) __hidden;
+
+/* The same of HTTP/1: heads, sizes of chunks and short content are kept. */
+int call_heads_send(struct call_room *room, struct call_heads *h, const struct call_user_bytes *b,
+		    bool turn) __hidden;
+
+/*
+ * The first @kept bytes of an operation of @size are in the room. Does the request of HTTP/1 with which it begins
+ * have content that ends before the operation, or that may hide the next request?
+ */
+bool call_heads_may_follow(struct call_room *room, __u32 kept, __u32 size) __hidden;
+
+/* ---- of a walk (call_state.bpf.h) ---- */
+
+/* Sends what was passed since the last record: the kept bytes, then a hole. */
+int call_walk_record(struct call_room *room) __hidden;
+
+/* Keeps up to @n of the next bytes. Returns how many, 0 if they cannot be read. */
+int call_walk_keep(struct call_room *room, __u32 n) __hidden;
 
 /* As call_user_copy(), of an array of any number of buffers (6.3). */
 __u32 call_frames_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;

@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import random
 import shutil
 import socket
 import struct
@@ -255,38 +256,113 @@ def test_operations_beyond_a_record(sonde):
 
 NGINX = """daemon off; master_process off; pid {0}/pid; error_log {0}/error;
 events {{}}
-http {{ access_log off; server {{ listen unix:{0}/ready; listen 127.0.0.1:{1};
-    location /200 {{ return 200 yes; }} location /302 {{ return 302 /; }} location /404 {{ return 404; }} }} }}
+http {{ access_log off; client_max_body_size 0; client_body_temp_path {0}; proxy_temp_path {0};
+    server {{ listen unix:{0}/ready; listen 127.0.0.1:{1}; root {0};
+    location /200 {{ return 200 yes; }} location /302 {{ return 302 /; }} location /404 {{ return 404; }}
+    location /take {{ return 202; }} location /pass {{ proxy_pass http://127.0.0.1:{1}/take; }} }} }}
 """
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-def test_requests_behind_each_other_at_nginx(sonde, tmp_path):
-    """It reads 1 KiB, then 8, that end within a head, and writes each response alone: each has its own status."""
+@pytest.fixture
+def nginx(tmp_path):
+    """Its port and process."""
+    if not shutil.which("nginx"):
+        pytest.skip("nginx is not installed")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     (tmp_path / "conf").write_text(NGINX.format(tmp_path, port))
-    server = subprocess.Popen([shutil.which("nginx"), "-c", tmp_path / "conf", "-e", tmp_path / "error"])
-    helpers.wait_until(lambda: os.path.exists(tmp_path / "ready"))
+    with subprocess.Popen([shutil.which("nginx"), "-c", tmp_path / "conf", "-e", tmp_path / "error"]) as child:
+        helpers.wait_until(lambda: os.path.exists(tmp_path / "ready"))
+        yield port, child.pid
+        child.terminate()
+
+
+def ask_at_once(port, requests):
+    """Sends all of them before a response is read. Returns the statuses."""
+    with socket.create_connection(("127.0.0.1", port)) as s, s.makefile("rb") as answers:
+        sender = threading.Thread(target=s.sendall, args=(b"".join(requests),))
+        sender.start()
+        statuses = []
+        for _ in requests:
+            statuses.append(int(answers.readline().split()[1]))
+            head = dict(line.lower().split(b": ", 1) for line in iter(answers.readline, b"\r\n"))
+            answers.read(int(head[b"content-length"]))
+        sender.join()
+    return statuses
+
+
+def test_requests_behind_each_other_at_nginx(sonde, nginx):
+    """It reads 1 KiB, then 8, that end within a head, and writes each response alone: each has its own status."""
+    port, server = nginx
     child, sent = sonde("rpc", "--json", "--source", "http", "--port", str(port)), 0
     for n in [1, 30, 64, 65, 100, 200]:
-        with socket.create_connection(("127.0.0.1", port)) as s, s.makefile("rb") as answers:
-            paths = [f"/{(200, 302, 404)[i * i % 3 if i % 5 else 2]}/{i}" for i in range(sent, sent + n)]
-            s.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path.encode() for path in paths))
-            for path in paths:
-                assert answers.readline().split()[1].decode() == path[1:4]
-                head = dict(line.split(b": ", 1) for line in iter(answers.readline, b"\r\n"))
-                answers.read(int(head[b"Content-Length"]))
+        paths = [f"/{(200, 302, 404)[i * i % 3 if i % 5 else 2]}/{i}" for i in range(sent, sent + n)]
+        assert ask_at_once(port, [b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path.encode() for path in paths]) == [
+            int(path[1:4]) for path in paths]
         sent += n
-    wait_for(child, {os.getpid(), server.pid}, 2 * sent)
+    wait_for(child, {os.getpid(), server}, 2 * sent)
     child.finish()
-    server.terminate()
-    server.wait()
-    for pid in (os.getpid(), server.pid):
+    for pid in (os.getpid(), server):
         seen = calls_of(child, {pid})
         assert sorted(int(ev["path"].split("/")[2]) for ev in seen) == list(range(sent))
         assert [ev for ev in seen if ev.get("http_status", int(ev["path"][1:4])) != int(ev["path"][1:4])] == []
-        assert pid != server.pid or all("http_status" in ev for ev in seen)
+        assert pid != server or all("http_status" in ev for ev in seen)
+
+
+def content_of(path, chunked):
+    """A request and its status; the number in the path is the size of its content, or of a file's."""
+    size = int(path.rpartition("/")[2])
+    if path.startswith("/f/"):
+        return b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path.encode(), 200
+    head, content = b"POST %s HTTP/1.1\r\nHost: here\r\n" % path.encode(), b"x" * size
+    if chunked:
+        return head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (size, content), 202
+    return head + b"Content-Length: %d\r\n\r\n" % size + content, 202
+
+
+def test_content_behind_each_other_at_nginx(sonde, nginx, tmp_path):
+    """Contents of all sizes, both ways, of requests that do not wait: each call is shown once, with its status."""
+    port, server = nginx
+    sizes = [1, 300, 5000, 20000, 70000, 1000000]
+    (tmp_path / "f").mkdir()
+    for size in sizes:
+        (tmp_path / "f" / str(size)).write_bytes(b"f" * size)
+    child, made, passed = sonde("rpc", "--json", "--source", "http", "--port", str(port)), collections.Counter(), 0
+    for seed in range(16):
+        rnd = random.Random(seed)
+        paths = [f"/{rnd.choice(['f', 'take', 'pass'])}/{rnd.choice(sizes)}" for _ in range(rnd.choice([1, 4, 20]))]
+        asked = [content_of(path, rnd.random() < 0.5) for path in paths]
+        assert ask_at_once(port, [request for request, _ in asked]) == [status for _, status in asked]
+        made += collections.Counter((path, status, "done") for path, (_, status) in zip(paths, asked))
+        passed += sum(path.startswith("/pass") for path in paths)
+    wait_for(child, {os.getpid(), server}, 2 * sum(made.values()) + 2 * passed)
+    child.finish()
+
+    def side_of(pid, side):
+        seen = count(ev for ev in calls_of(child, {pid}) if ev["side"] == side)
+        return collections.Counter({row[1:]: n for row, n in seen.items()})
+    assert side_of(os.getpid(), "client") == made
+    between = side_of(server, "client")
+    assert sum(between.values()) == passed and side_of(server, "server") == made + between
+    assert not [ev for ev in child.events if ev["type"] == "sonde.lost"]
+
+
+@pytest.mark.parametrize("kernel", ["5.10"], indirect=True)
+def test_calls_of_which_nothing_is_kept(sonde, kernel):
+    """Content hides the second and third call of each end: at least one of them is told as lost, never too many."""
+    asks, answers = content_of("/20000", False)[0] * 3, Server._answer("/20000") * 3
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        child = sonde("rpc", "--json", "--source", "http", "--port", str(listener.getsockname()[1]), before=kernel)
+        with socket.create_connection(listener.getsockname()) as client, listener.accept()[0] as conn:
+            client.sendall(asks)
+            assert conn.recv(len(asks), socket.MSG_WAITALL) == asks
+            conn.sendall(answers)
+            assert client.recv(len(answers), socket.MSG_WAITALL) == answers
+        helpers.wait_until(lambda: len([ev for ev in child.events if ev["type"] == "sonde.lost"]) == 2)
+    child.finish()
+    assert [(ev["cause"], ev["count"]) for ev in child.events if ev["type"] == "sonde.lost"] == [("no_bytes", 1)] * 2
+    assert len(calls_of(child, {os.getpid()})) in (2, 4)
+    assert "2 of " in child.stderr and "neither their requests nor their responses were kept" in child.stderr
 
 
 def test_responses_beyond_requests(sonde, tmp_path):

@@ -138,6 +138,28 @@ static void test_hole_in_body(void **state)
 	feed_fini(&f);
 }
 
+/* Calls of which nothing was kept: at least one, where a message is in a hole of both directions. */
+static void test_nothing_of_a_call(void **state)
+{
+	static const char ask[] = "POST /1 HTTP/1.1\r\nContent-Length: 10\r\n\r\n";
+	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	for (unsigned more = 0; more < 3; more++) {
+		feed_bytes(&f, CALL_DIR_SENT, ask, sizeof(ask) - 1, more == 2 ? 11 : 10);
+		feed_bytes(&f, CALL_DIR_RECEIVED, answer, sizeof(answer) - 1, more ? 1000 : 10);
+		assert_int_equal(f.pool.missed[CALL_MISS_NO_BYTES], 0);
+	}
+	call_conn_close(f.conn);
+	assert_int_equal(f.pool.missed[CALL_MISS_NO_BYTES], 1);
+	assert_string_equal(feed_calls(&f), "http POST /1 status=200\nhttp POST /1 status=200\n"
+					    "http POST /1 lost cut\n");
+	feed_fini(&f);
+}
+
 static void test_hole_in_head(void **state)
 {
 	const char *ask = "GET /long HTTP/1.1\r\nCookie: aaaa", *answer = "HTTP/1.1 503 Busy\r\nSet-Cookie: bb";
@@ -263,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_more_than_fit),
 		cmocka_unit_test(test_request_timeout),
 		cmocka_unit_test(test_hole_in_body),
+		cmocka_unit_test(test_nothing_of_a_call),
 		cmocka_unit_test(test_hole_in_head),
 		cmocka_unit_test(test_hole_in_chunks),
 		cmocka_unit_test(test_upgrade),

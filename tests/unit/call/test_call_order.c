@@ -159,7 +159,7 @@ static unsigned calls_until(const struct order *o, enum call_dir dir)
 /* Adds calls with operation and status to @shown, and returns those with the status of another one, or too many. */
 static unsigned count_wrong(struct order *o, unsigned *shown)
 {
-	unsigned wrong = 0, lines = 0;
+	unsigned wrong = 0, lines = (unsigned)o->f.pool.missed[CALL_MISS_NO_BYTES];
 
 	buf_add_char(&o->f.out, 0);
 	for (char *line = (char *)o->f.out.data, *end; *line; line = end + 1) {
