@@ -228,13 +228,6 @@ const char *outfile_peer(const struct outfile *f)
 	return f->peer;
 }
 
-static sigset_t lets_in; /* outfile_let_in() */
-
-void outfile_let_in(int signo)
-{
-	sigaddset(&lets_in, signo);
-}
-
 /*
  * write(2) without SIGPIPE: blocks the signal for the call and clears one raised by it, unless one was pending
  * before. Returns bytes or -errno.
@@ -249,8 +242,6 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	sigaddset(&pipe_set, SIGPIPE);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-	if (!sigisemptyset(&lets_in))
-		pthread_sigmask(SIG_UNBLOCK, &lets_in, NULL);
 	n = write(fd, data, len);
 	if (n < 0)
 		n = -errno;

@@ -17,12 +17,6 @@ struct err;
 struct outfile;
 
 /*
- * From now on writes of this process unblock @signo while they wait for a reader: its handler runs there, and the
- * write goes on.
- */
-void outfile_let_in(int signo);
-
-/*
  * NULL, "-" or "/dev/stdout": standard output; "/dev/stderr": standard error; closing leaves both open. Files are
  * created with mode 0600 and truncated; a symbolic link as the last component is refused. @err names the file.
  */

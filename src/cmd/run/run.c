@@ -38,7 +38,6 @@
 #include "scap/schema.h"
 #include "scap/state/state.h"
 #include "store/store_writer.h"
-#include "sinks/outfile.h"
 #include "sinks/otlp/otlp_signals.h"
 #include "sym/sym.h"
 
@@ -172,8 +171,6 @@ static int check_types(const struct run_state *s, struct err *err)
 	return r < 0 ? r : 0;
 }
 
-static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
-
 static int on_signal(void *ctx, int signo)
 {
 	struct run_state *s = ctx;
@@ -187,39 +184,14 @@ static int on_signal(void *ctx, int signo)
 	return 0;
 }
 
-static struct run_state *running;
-
-/* A write waits for who reads our output, and the loop for the write. */
-static void on_signal_in_write(int signo)
-{
-	on_signal(running, signo);
-}
-
-/* Ignored SIGHUP stays so: nohup(1). Ignored SIGINT, of a background job, ends us; our command inherits it so. */
+/* Ignored SIGHUP stays so, though signalfd would get it: nohup(1). */
 static int watch_signal(struct run_state *s, struct loop *loop, int signo)
 {
-	const struct sigaction in_write = { .sa_handler = on_signal_in_write };
 	struct sigaction was;
-	int r;
 
-	if (sigaction(signo, NULL, &was) < 0 || (signo == SIGHUP && was.sa_handler == SIG_IGN))
+	if (signo == SIGHUP && sigaction(signo, NULL, &was) >= 0 && was.sa_handler == SIG_IGN)
 		return 0;
-	r = loop_add_signal(loop, signo, on_signal, s, NULL);
-	if (r < 0 || was.sa_handler == SIG_IGN)
-		return r;
-	running = s;
-	sigaction(signo, &in_write, NULL);
-	outfile_let_in(signo);
-	return r;
-}
-
-static void leave_signals(void)
-{
-	struct sigaction is;
-
-	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
-		if (sigaction(stop_signals[i], NULL, &is) >= 0 && is.sa_handler == on_signal_in_write)
-			signal(stop_signals[i], SIG_DFL);
+	return loop_add_signal(loop, signo, on_signal, s, NULL);
 }
 
 /* Sections that events of this type have in this run: kernel stacks of other events than samples come with -v. */
@@ -674,6 +646,8 @@ static int prepare(struct run_state *s, struct loop *loop, struct sink_opts *opt
 	return push_filter(s, err);
 }
 
+static const int stop_signals[] = { SIGINT, SIGTERM, SIGHUP };
+
 int run(const struct run_conf *c, const struct run_ops *spec)
 {
 	struct run_state s = { .conf = c, .spec = spec };
@@ -735,7 +709,6 @@ int run(const struct run_conf *c, const struct run_ops *spec)
 	filter_free(s.of_sums);
 	run_select_push_fini(&s.push);
 	format_free(s.print);
-	leave_signals();
 	loop_free(loop);
 	if (r == -EPIPE)	/* reader closed the pipe (| head): not an error */
 		return CMD_BY_SIGNAL + SIGPIPE;

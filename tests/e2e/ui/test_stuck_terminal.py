@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A terminal that takes nothing (Ctrl-S) does not keep a live view from reading its rings."""
 import os
-import pathlib
 import re
 import signal
 import subprocess
 import termios
 import threading
 
-from helpers import BINARY, TIMEOUT_S, wait_until
+from helpers import BINARY, TIMEOUT_S
 from terminal import Terminal
 
 # More than the rings hold, at a pace that a reader keeps up with.
@@ -57,28 +56,3 @@ def test_lines_that_nobody_takes_are_in_the_ledger():
     ledger = ledger_of(err)
     assert ledger["lost"] > 0 and ledger["seen"] == sum(n for key, n in ledger.items() if key != "seen"), err
     assert len([line for line in out.splitlines() if " getppid(" in line]) == ledger["delivered"]
-
-
-def is_pending(child, signo):
-    status = pathlib.Path(f"/proc/{child.pid}/status").read_text()
-    return int(re.search(r"ShdPnd:\s*(\w+)", status).group(1), 16) >> signo - 1 & 1
-
-
-def waits_for_its_reader(child):
-    return "pipe_write" in pathlib.Path(f"/proc/{child.pid}/wchan").read_text()
-
-
-def test_a_second_stop_ends_what_nobody_reads():
-    child = subprocess.Popen([BINARY, "syscalls", "--agent=no", "-o", "json", "syscall.name=getppid"],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while "ready" not in child.stderr.readline():
-        pass
-    make_calls()
-    wait_until(lambda: waits_for_its_reader(child))
-    child.send_signal(signal.SIGINT)
-    wait_until(lambda: not is_pending(child, signal.SIGINT))
-    wait_until(lambda: waits_for_its_reader(child))     # the first one leaves it the time that its reader takes
-    child.send_signal(signal.SIGINT)
-    assert child.wait(timeout=TIMEOUT_S) == 128 + signal.SIGINT
-    child.stdout.close()
-    child.stderr.close()
