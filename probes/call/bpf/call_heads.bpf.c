@@ -16,7 +16,6 @@
 #define SCANNED 256		/* bytes of a head at once */
 #define CONTENT_SHORT 256	/* content that costs less than another record */
 #define STEPS_MAX 4096		/* parts of messages and buffers of an operation */
-#define LEFT_REST (~0ull)	/* until the end of the stream, unless a response follows */
 
 enum head_field { FIELD_NONE, FIELD_OTHER, FIELD_LENGTH, FIELD_ENCODING };
 
