@@ -60,8 +60,11 @@ def test_lines_of_thirty_programs_are_those_of_strace():
 
 def normal(text):
     """Lines without what differs between two runs of one program, thread by thread, calls in one piece."""
-    if re.match(r"\d+ +\w+\(", text):
-        text = "\n".join(line for _, lines in sorted(strace_lines.threads_of(text).items()) for line in lines)
+    first = re.match(r"(\d+) +\w+\(", text)
+    if first:       # in the order of their ids, which may begin anew
+        threads = strace_lines.threads_of(text)
+        order = sorted(threads, key=lambda tid: (int(tid) < int(first[1]), int(tid)))
+        text = "\n".join(line for tid in order for line in threads[tid])
     text = re.sub(r"0x[0-9a-f]{6,}", "ADDR", text)
     text = re.sub(r"\[[0-9a-f]{16}\]", "[IP]", text)
     text = re.sub(r"\d\d:\d\d:\d\d(?:\.\d+)?|\b1[0-9]{9}\.\d+", "TIME", text)
