@@ -25,12 +25,12 @@ TEST="libclang-rt-dev python3-pytest python3-scapy
 	mandoc g++ strace systemd prometheus $OTLP python3-grpcio python3-pyte tmux libssl-dev"
 # prometheus reads the agent's counters, promtool judges them. python3-grpcio: a client of the agent's Observer.
 # python3-pyte, tmux: terminals whose screens tests can read. libssl-dev: OpenSSL inside of a program.
-PEERS='sysdig bpfcc-tools gdb memcached nats-server php-fpm clickhouse-server
+PEERS='sysdig bpfcc-tools gdb memcached nats-server php-fpm nginx-light clickhouse-server
 	chromium fonts-dejavu-core node-typescript android-libboringssl-dev clang-16 clang-18 clang-19 zsh fish'
-# sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm: servers whose
-# calls are counted. clickhouse-server: a database that rows are sent to and read back from. chromium runs the page,
-# node-typescript checks its types. android-libboringssl-dev: another TLS library. clang-N: BPF programs of each are
-# loaded. zsh, fish: Tab is pressed in them.
+# sysdig, bpfcc-tools, gdb: print what our output is compared with. memcached, nats-server, php-fpm, nginx: servers
+# whose calls are counted. clickhouse-server: a database that rows are sent to and read back from. chromium runs the
+# page, node-typescript checks its types. android-libboringssl-dev: another TLS library. clang-N: BPF programs of each
+# are loaded. zsh, fish: Tab is pressed in them.
 # Packages of servers, and prometheus, start a service where init does so.
 # Peers, and programs to profile; libc6-dbg: names inside the C library. redis-tools has the server's program too,
 # and the package of the server would start one.
