@@ -74,6 +74,7 @@ static void say_gaps(const struct pipeline *p)
 	}
 }
 
+/* Of runs that name functions: mappings serve nothing else. */
 static void say_names(const struct sonde_ledger *sum)
 {
 	if (sum->lost[SONDE_LOST_MAPPING])
@@ -106,7 +107,8 @@ static void say_losses(const struct pipeline *p, bool each)
 	if (sum.lost[SONDE_LOST_NOT_ATTACHED])
 		log_warn("programs that ran before sonde was attached to them: %llu; their first calls are missing, "
 			 "--prefetch FILE attaches earlier", (unsigned long long)sum.lost[SONDE_LOST_NOT_ATTACHED]);
-	say_names(&sum);
+	if (pipeline_sym(p))
+		say_names(&sum);
 	if (each) {
 		say_ledger(p);
 		say_evicted(p);

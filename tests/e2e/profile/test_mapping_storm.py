@@ -95,6 +95,14 @@ def test_short_processes_keep_their_names(sonde, storm, tmp_path):
     assert set(storm) <= blamed
 
 
+def test_runs_that_name_no_function_say_nothing_of_mappings(sonde, storm):
+    done = sonde.run("compat", "strace", "sleep", "1.2", timeout=helpers.READY_S)
+    assert "+++ exited with 0 +++" in done.stderr and "executable mappings" not in done.stderr, done.stderr
+    done = sonde.run("syscalls", "-v", "--", "sleep", "1.2", timeout=helpers.READY_S)
+    assert re.search(r"^sonde: proc: .* lost \d+ \(mapping_limit\)", done.stderr, re.M), done.stderr
+    assert storm and "over the limit of a process" not in done.stderr, done.stderr
+
+
 def test_others_keep_their_mappings(sonde, storm):
     """Each program that starts has the mappings of its files: its own, its loader's, its library's. Both CPUs are
     the storm's: where sonde was not run for as long as fills a ring, that is counted.
