@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,16 +23,19 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/macros.h"
 #include "base/vec.h"
 #include "sinks/outfile_gzip.h"
 
-#define FLUSH_BYTES (64u << 10)
+#define FLUSH_BYTES (60u << 10)	/* and a record: what an empty pipe takes */
+#define STOP_WAIT_MS 1000
 
 struct outfile {
 	const char *peer;	/* borrowed */
 	int fd;			/* -1 = memory only */
 	bool own_fd;
 	bool regular, tty;
+	size_t pipe_size;	/* bytes that a pipe holds; 0 = no pipe */
 	char *name;		/* owned */
 	struct buf buf;		/* whole records to be written; in memory mode, all records */
 	VEC(size_t) ends;	/* end offset of each record in buf */
@@ -117,6 +122,7 @@ static int find_start(struct outfile *f, struct err *err)
 		return err_errno(err, -errno, "cannot write %s", f->name);
 	f->tty = isatty(f->fd);
 	f->regular = S_ISREG(st.st_mode);
+	f->pipe_size = S_ISFIFO(st.st_mode) ? (size_t)MAX(fcntl(f->fd, F_GETPIPE_SZ), 0) : 0;
 	if (!f->regular)
 		return 0;
 	at = fcntl(f->fd, F_GETFL) & O_APPEND ? st.st_size : lseek(f->fd, 0, SEEK_CUR);
@@ -253,6 +259,47 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	return n;
 }
 
+/* Stop signals are blocked: the caller's loop reads them, which waits for the write. */
+static bool stop_waits(void)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
+}
+
+/* Waits until the reader has made room. -ETIMEDOUT: a stop waits, and the reader took nothing since. */
+static int wait_for_reader(const struct outfile *f)
+{
+	struct pollfd p = { .fd = f->fd, .events = POLLOUT };
+	bool stopping = false;
+
+	while (poll(&p, 1, STOP_WAIT_MS) <= 0) {
+		if (stopping)
+			return -ETIMEDOUT;
+		stopping = stop_waits();
+	}
+	return 0;
+}
+
+/*
+ * Bytes, of @len, that write() takes without waiting. pipe(7): an empty pipe takes its size, POLLOUT means PIPE_BUF.
+ * In between, any two pages in a row hold more than PIPE_BUF; the first may be read but for a byte.
+ */
+static ssize_t room_for(const struct outfile *f, size_t len)
+{
+	size_t taken;
+	int waiting, r;
+
+	if (!f->pipe_size || ioctl(f->fd, FIONREAD, &waiting) < 0)
+		return (ssize_t)len;
+	taken = waiting ? 2 * (size_t)waiting + 3 * PIPE_BUF : 0;
+	if (taken < f->pipe_size)
+		return (ssize_t)MIN(len, f->pipe_size - taken);
+	r = wait_for_reader(f);
+	return r < 0 ? r : (ssize_t)MIN(len, (size_t)PIPE_BUF);
+}
+
 /* Writes everything, or up to the first failure. *ret_done: bytes written. */
 static int write_all(const struct outfile *f, const char *data, size_t len, size_t *ret_done)
 {
@@ -260,15 +307,13 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 	ssize_t n = 0;
 
 	while (done < len) {
-		n = write_quietly(f->fd, data + done, len - done);
+		n = room_for(f, len - done);
+		if (n > 0)
+			n = write_quietly(f->fd, data + done, (size_t)n);
+		if (n == -EAGAIN)	/* another process made our standard output non-blocking */
+			n = wait_for_reader(f) < 0 ? -ETIMEDOUT : -EINTR;
 		if (n == -EINTR)
 			continue;
-		if (n == -EAGAIN) {	/* another process made our standard output non-blocking */
-			struct pollfd p = { .fd = f->fd, .events = POLLOUT };
-
-			poll(&p, 1, -1);
-			continue;
-		}
 		if (n <= 0)
 			break;
 		done += (size_t)n;
@@ -431,6 +476,7 @@ int outfile_close(struct outfile *f)
 
 int outfile_error(const struct outfile *f, struct err *err)
 {
+	const char *why = f->error == -ETIMEDOUT ? "stopped while its reader takes nothing" : strerror(-f->error);
 	unsigned long long whole = f->written;
 
 	if (!f->error)
@@ -439,10 +485,9 @@ int outfile_error(const struct outfile *f, struct err *err)
 		return err_set(err, f->error, "cannot write %s: its reader has closed it", f->name);
 	if (f->torn)
 		return err_set(err, f->error, "cannot write %s: %s; its last record is truncated after %llu bytes, "
-			       "after %llu bytes of whole records", f->name, strerror(-f->error),
-			       (unsigned long long)f->torn, whole);
-	return err_set(err, f->error, "cannot write %s: %s; it holds %llu bytes of whole records", f->name,
-		       strerror(-f->error), whole);
+			       "after %llu bytes of whole records", f->name, why, (unsigned long long)f->torn, whole);
+	return err_set(err, f->error, "cannot write %s: %s; it holds %llu bytes of whole records", f->name, why,
+		       whole);
 }
 
 uint64_t outfile_dropped(const struct outfile *f)

@@ -4,7 +4,8 @@
  * so readers always get a valid file. Data written to a pipe cannot be removed; outfile_error() reports that.
  *
  * A write to a pipe without a reader fails with -EPIPE and raises no SIGPIPE: the caller decides whether that is an
- * error. Writes block. Only flush and close write, so an exit or a forked child writes nothing.
+ * error. Writes block; to a pipe whose reader takes nothing, until SIGINT or SIGTERM is pending and a second has
+ * passed, with -ETIMEDOUT. Only flush and close write, so an exit or a forked child writes nothing.
  */
 #ifndef SINKS_OUTFILE_H
 #define SINKS_OUTFILE_H

@@ -267,6 +267,7 @@ static const struct { int nr; struct scmp_arg_cmp arg; } self_rules[] = {
 	{ SCMP_SYS(clone), SCMP_A0(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0) },
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) },	/* isatty() */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TIOCGWINSZ) },
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },	/* of output pipes */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCSETS) },	/* a full screen gives the terminal back */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCSETSW) },
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL) },	/* workers */

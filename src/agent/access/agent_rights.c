@@ -144,6 +144,7 @@ static const struct rule rules[] = {
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_MASKED_EQ, REQUESTS, KIND_OF(SOCKIOS)), SCMP_ACT_ALLOW }, /* interface */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_GETVERSION), SCMP_ACT_ALLOW }, /* identity of a file */
 	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS), SCMP_ACT_ALLOW },	      /* isatty() */
+	{ SCMP_SYS(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD), SCMP_ACT_ALLOW },	      /* of output pipes */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, SIGKILL), SCMP_ACT_ALLOW },	      /* workers */
 	{ SCMP_SYS(kill), SCMP_A1(SCMP_CMP_EQ, 0), SCMP_ACT_ALLOW },
 };

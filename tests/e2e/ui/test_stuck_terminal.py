@@ -7,6 +7,8 @@ import subprocess
 import termios
 import threading
 
+import pytest
+
 from helpers import BINARY, TIMEOUT_S
 from terminal import Terminal
 
@@ -56,3 +58,18 @@ def test_lines_that_nobody_takes_are_in_the_ledger():
     ledger = ledger_of(err)
     assert ledger["lost"] > 0 and ledger["seen"] == sum(n for key, n in ledger.items() if key != "seen"), err
     assert len([line for line in out.splitlines() if " getppid(" in line]) == ledger["delivered"]
+
+
+@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
+def test_a_reader_that_takes_nothing_does_not_hold_a_stop(signo):
+    child = subprocess.Popen([BINARY, "syscalls", "--where", "proc.name=stuckload", "--agent=no"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "ready" not in child.stderr.readline():
+        pass
+    make_calls()
+    child.send_signal(signo)
+    assert child.wait(timeout=TIMEOUT_S) == 1
+    said = re.search(r"^sonde: cannot write standard output: stopped while its reader takes nothing; .* (\d+) bytes "
+                     r"of whole records; \d+ records lost$", child.stderr.read(), re.M)
+    whole = child.stdout.read()[:int(said.group(1))]
+    assert whole.endswith("\n") and whole.count(" getppid(") > 0
