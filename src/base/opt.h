@@ -96,11 +96,15 @@ struct opt {
 		.off = offsetof(struct s, m) + OPT_CHECK(((struct s *)0)->m, kind_), .arg = (arg_), .help = (help_), \
 		##__VA_ARGS__ \
 	}
+/* Declares @fn, of OPT_PARSE_ROW(): @ret is a @type. */
+#define OPT_PARSER(fn, type) int fn(void *ret, const char *arg, struct err *err); typedef type fn##_ret
+/* 0; does not compile where @fn's value is not of @m's type. */
+#define OPT_CHECK_PARSER(m, fn) (sizeof(char[__builtin_types_compatible_p(__typeof__(m), fn##_ret) ? 1 : -1]) - 1)
 /* A row whose value function @fn turns into member @m, which it gets in place of the configuration. */
 #define OPT_PARSE_ROW(s, m, fn, name_, key_, arg_, help_, ...) \
 	{ \
-		.name = (name_), .key = (key_), .kind = OPT_CALL, .off = offsetof(struct s, m), .arg = (arg_), \
-		.help = (help_), .call = (fn), ##__VA_ARGS__ \
+		.name = (name_), .key = (key_), .kind = OPT_CALL, .arg = (arg_), .help = (help_), .call = (fn), \
+		.off = offsetof(struct s, m) + OPT_CHECK_PARSER(((struct s *)0)->m, fn), ##__VA_ARGS__ \
 	}
 /* For options of another tool whose effect is given anyway. */
 int opt_ignore(void *conf, const char *arg, struct err *err);

@@ -11,6 +11,7 @@
 
 #include "cmd/run/run.h"
 #include "base/buf.h"
+#include "base/opt.h"
 #include "probes/cpu/cpu_conf.h"
 #include "probes/gohttp2/gohttp2.h"
 #include "probes/cpu/cpu_event.h"
@@ -49,8 +50,8 @@ size_t cmd_profile_sets(void *conf, struct opt_set *ret_sets); /* as in struct c
 /* @words: the trailing words as a filter; NULL = none. Returns an exit status. */
 int cmd_profile_main(struct profile_conf *c, const char *words, const struct cmd_words *w);
 
-/* -F, into a uint32_t by OPT_PARSE_ROW(): -EINVAL unless @arg is a number above 0. */
-int cmd_profile_frequency(void *ret, const char *arg, struct err *err);
+/* -F: -EINVAL unless @arg is a number above 0. */
+OPT_PARSER(cmd_profile_frequency, uint32_t);
 
 /* ---- profile_watch.c: the command's own view of the run ---- */
 

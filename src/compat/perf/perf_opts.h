@@ -6,6 +6,7 @@
 #define COMPAT_PERF_OPTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/opt.h"
 
@@ -24,8 +25,8 @@ struct perf_event_opts {
 	const char *uid;
 };
 int perf_opts_event(void *conf, const char *arg, struct err *err); /* -e NAME[:MODIFIERS] */
-/* "99", or "max" for the most that the kernel allows, into a uint32_t: for OPT_PARSE_ROW(). */
-int perf_opts_frequency(void *ret_hz, const char *arg, struct err *err);
+/* "99", or "max" for the most that the kernel allows. */
+OPT_PARSER(perf_opts_frequency, uint32_t);
 /* Behind the mode of --call-graph (fp, dwarf[,SIZE] or lbr) and its commas; @arg if it has none. */
 const char *perf_opts_after_mode(const char *arg);
 /* Into the configuration of a run; @text holds its filter and must outlive it. 0, or an error with a sentence. */

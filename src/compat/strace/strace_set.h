@@ -18,7 +18,7 @@ struct strace_calls {
 };
 
 /* "openat,%file,/^mq_,?gone", all of it inverted by a leading !; all, none. -EINVAL with a sentence. */
-int strace_set_calls(void *ret, const char *text, struct err *err); /* struct strace_calls; for OPT_PARSE_ROW() */
+OPT_PARSER(strace_set_calls, struct strace_calls);
 /* Is the call of this number in the set? False for numbers without a row. */
 bool strace_set_has_call(const struct strace_calls *s, unsigned abi, unsigned nr);
 /* Every call is in it. */
@@ -26,16 +26,16 @@ bool strace_set_is_all(const struct strace_calls *s);
 /* Appends the names, separated by commas. */
 int strace_set_names(const struct strace_calls *s, struct buf *out);
 
-/* Signal numbers as bits 1 to 63 of a uint64_t: "SIGIO", "io", "29". */
-int strace_set_signals(void *ret, const char *text, struct err *err);
+/* Signal numbers as bits 1 to 63: "SIGIO", "io", "29". */
+OPT_PARSER(strace_set_signals, uint64_t);
 
 struct strace_fds {
 	bool inverted;
 	struct opt_u32v list;
 };
 
-/* Descriptor numbers into a struct strace_fds; none is the zeroed set. */
-int strace_set_fds(void *ret, const char *text, struct err *err);
+/* Descriptor numbers; none is the zeroed set. */
+OPT_PARSER(strace_set_fds, struct strace_fds);
 bool strace_set_has_fd(const struct strace_fds *s, int32_t fd);
 
 /* A word and its bits; up to a row without name. */

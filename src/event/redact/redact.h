@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/opt.h"
+
 struct buf;
 struct err;
 struct sonde_rec;
@@ -29,8 +31,8 @@ struct redact_rule {
 	int (*redact)(const struct sonde_rec *r, unsigned fields, struct buf *out);
 };
 
-/* Fields by name, separated by commas, into an unsigned, by OPT_PARSE_ROW(). -EINVAL with a message. */
-int redact_parse(void *ret, const char *list, struct err *err);
+/* REDACT_* of fields by name, separated by commas. -EINVAL with a message. */
+OPT_PARSER(redact_parse, unsigned);
 
 /* ---- for rules ---- */
 
