@@ -78,8 +78,8 @@ enum { BPF_F_CLONE = 1 << 9, BPF_SK_STORAGE_GET_F_CREATE = 1, BPF_LOCAL_STORAGE_
 #define UNIT_MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) \
 	MAP_FLAGS(name, map_type, flags, entries, key_type, value_type) UNIT_SHARED
 
-/* A program that is one call: rows of programs that share a function. @context: its parameter, with the type. */
-#define PROGRAM(section, name, context, call) \
+/* A program that is one @call: rows of programs that share a function. @context: its parameter, with the type. */
+#define PROGRAM(section, name, call, context) \
 	SEC(section) \
 	int name(context) \
 	{ \

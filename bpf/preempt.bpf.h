@@ -68,7 +68,7 @@ typeof(name(0)) name(unsigned long long *ctx) \
 static __always_inline typeof(name(0)) ____##name(unsigned long long *ctx, ##args)
 
 /* PROGRAM() of such a tracepoint. */
-#define PROGRAM_NOPREEMPT(section, call, name, args...) \
+#define PROGRAM_NOPREEMPT(section, name, call, args...) \
 	SEC(section) \
 	int BPF_PROG_NOPREEMPT(name, ##args) \
 	{ \

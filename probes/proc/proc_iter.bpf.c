@@ -228,7 +228,7 @@ static __always_inline int vma_record(struct bpf_iter__task_vma *ctx, bool by_lo
 	return 0;
 }
 
-PROGRAM("iter/task_vma", proc_iter_vma, struct bpf_iter__task_vma *ctx, vma_record(ctx, true)) /* since 5.17 */
-PROGRAM("iter/task_vma", proc_iter_vma_plain, struct bpf_iter__task_vma *ctx, vma_record(ctx, false))
+PROGRAM("iter/task_vma", proc_iter_vma, vma_record(ctx, true), struct bpf_iter__task_vma *ctx) /* since 5.17 */
+PROGRAM("iter/task_vma", proc_iter_vma_plain, vma_record(ctx, false), struct bpf_iter__task_vma *ctx)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -16,7 +16,7 @@ HELPERS = (r"\bbpf_(override_return|probe_write_user|send_signal\w*|skb_(store_b
            r"set_\w+)|xdp_(adjust_\w+|store_bytes)|l[34]_csum_\w+|(clone_|sk_)?redirect\w*|set_hash\w*|setsockopt|"
            r"bind|sk_assign|msg_\w+|dynptr_write|set_retval)\s*\(")
 CONTEXT = r"\b(?:ctx|skb|xdp)->(\w+)(?:\[[^]]*\])?\s*(?:[-+|&^]|<<|>>)?=(?!=)"
-PROGRAM = r'\b(?:SEC|PROGRAM)\("([^"]*)"(?:\)\nint (\w+)|, \w+, [^,]*,\s+(\w+)\([^()]*\)\)$)?'
+PROGRAM = r'\b(?:SEC|PROGRAM)\("([^"]*)"(?:\)\nint (\w+)|, \w+,\s+(\w+)\([^()]*\),\s[^,]*\)$)?'
 FUNCTION = r"^(?:static __always_inline )?int (\w+)\([^;{]*\)\n\{\n((?:[^}].*\n|\n)*)\}"
 
 
@@ -45,7 +45,7 @@ def check_returns(name, kind, funcs, seen):
 
 
 def check_sections(path, funcs):
-    """Names of sections are in strings, which code() blanks. The last argument of PROGRAM() is the function."""
+    """Names of sections are in strings, which code() blanks. The third argument of PROGRAM() is the call."""
     for line, m in match_lines(path, PROGRAM, text(path)):
         kind, name = m.group(1).split("/")[0], m.group(2) or m.group(3)
         if kind in PASS and name in funcs:

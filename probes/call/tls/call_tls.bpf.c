@@ -660,9 +660,9 @@ static __always_inline int go_hit(struct bpf_user_regs *regs)
 	return go_op(&op, regs) ? tls_operate(&op, 0) : 0;
 }
 
-PROGRAM("uprobe.multi", call_tls_enter_multi, struct bpf_user_regs *regs, tls_entered(regs))
-PROGRAM("uprobe", call_tls_enter_single, struct bpf_user_regs *regs, tls_entered(regs))
-PROGRAM("uretprobe.multi", call_tls_return_multi, struct bpf_user_regs *regs, tls_returned(regs))
-PROGRAM("uretprobe", call_tls_return_single, struct bpf_user_regs *regs, tls_returned(regs))
-PROGRAM("uprobe.multi", call_gotls_multi, struct bpf_user_regs *regs, go_hit(regs))
-PROGRAM("uprobe", call_gotls_single, struct bpf_user_regs *regs, go_hit(regs))
+PROGRAM("uprobe.multi", call_tls_enter_multi, tls_entered(regs), struct bpf_user_regs *regs)
+PROGRAM("uprobe", call_tls_enter_single, tls_entered(regs), struct bpf_user_regs *regs)
+PROGRAM("uretprobe.multi", call_tls_return_multi, tls_returned(regs), struct bpf_user_regs *regs)
+PROGRAM("uretprobe", call_tls_return_single, tls_returned(regs), struct bpf_user_regs *regs)
+PROGRAM("uprobe.multi", call_gotls_multi, go_hit(regs), struct bpf_user_regs *regs)
+PROGRAM("uprobe", call_gotls_single, go_hit(regs), struct bpf_user_regs *regs)

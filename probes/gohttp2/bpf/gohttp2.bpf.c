@@ -971,7 +971,7 @@ static __always_inline int hit(struct bpf_user_regs *regs, bool multi)
 	return 0;
 }
 
-PROGRAM("uprobe.multi", gohttp2_multi, struct bpf_user_regs *regs, hit(regs, true))
-PROGRAM("uprobe", gohttp2_single, struct bpf_user_regs *regs, hit(regs, false))
+PROGRAM("uprobe.multi", gohttp2_multi, hit(regs, true), struct bpf_user_regs *regs)
+PROGRAM("uprobe", gohttp2_single, hit(regs, false), struct bpf_user_regs *regs)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

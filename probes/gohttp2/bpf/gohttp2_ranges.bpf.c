@@ -312,5 +312,5 @@ static __always_inline int hit(struct bpf_user_regs *regs)
 	return 0;
 }
 
-PROGRAM("uprobe.multi", gohttp2_range_multi, struct bpf_user_regs *regs, hit(regs))
-PROGRAM("uprobe", gohttp2_range_single, struct bpf_user_regs *regs, hit(regs))
+PROGRAM("uprobe.multi", gohttp2_range_multi, hit(regs), struct bpf_user_regs *regs)
+PROGRAM("uprobe", gohttp2_range_single, hit(regs), struct bpf_user_regs *regs)

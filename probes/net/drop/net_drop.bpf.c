@@ -426,8 +426,8 @@ static __always_inline int drop(void *ctx, struct sk_buff *skb, struct sock *rx_
 }
 
 /* void (skb, location), (skb, location, reason), (skb, location, reason, rx_sk) */
-PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], NULL, 0), drop_args2)
-PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]), drop_args3)
-PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]), drop_args4)
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop_args2, drop(ctx, (struct sk_buff *)ctx[0], NULL, 0))
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop_args3, drop(ctx, (struct sk_buff *)ctx[0], NULL, ctx[2]))
+PROGRAM_NOPREEMPT("tp_btf/kfree_skb", drop_args4, drop(ctx, (struct sk_buff *)ctx[0], (struct sock *)ctx[3], ctx[2]))
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

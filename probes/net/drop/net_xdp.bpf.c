@@ -49,11 +49,11 @@ static __always_inline int exception(struct net_device *dev, struct bpf_prog *pr
 }
 
 /* void (dev, prog, action) */
-PROGRAM("tp_btf/xdp_exception", xdp_exception, __u64 *ctx,
-	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], ctx[2], 0))
+PROGRAM("tp_btf/xdp_exception", xdp_exception,
+	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], ctx[2], 0), __u64 *ctx)
 
 /* void (dev, prog, target, error, ...) */
-PROGRAM("tp_btf/xdp_redirect_err", xdp_redirect_err, __u64 *ctx,
-	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], XDP_ACTION_REDIRECT, ctx[3]))
+PROGRAM("tp_btf/xdp_redirect_err", xdp_redirect_err,
+	exception((struct net_device *)ctx[0], (struct bpf_prog *)ctx[1], XDP_ACTION_REDIRECT, ctx[3]), __u64 *ctx)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

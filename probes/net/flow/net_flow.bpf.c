@@ -843,10 +843,10 @@ static __always_inline int flow_packet(struct __sk_buff *skb, __u8 dir, __u32 li
 	return TC_NEXT;
 }
 
-PROGRAM("tc", sonde_flow_i_l2, struct __sk_buff *skb, flow_packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_flow_o_l2, struct __sk_buff *skb, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_flow_i_l3, struct __sk_buff *skb, flow_packet(skb, NET_DIR_IN, SONDE_LINK_RAW))
-PROGRAM("tc", sonde_flow_o_l3, struct __sk_buff *skb, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_flow_i_l2, flow_packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_flow_o_l2, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_flow_i_l3, flow_packet(skb, NET_DIR_IN, SONDE_LINK_RAW), struct __sk_buff *skb)
+PROGRAM("tc", sonde_flow_o_l3, flow_packet(skb, NET_DIR_OUT, SONDE_LINK_RAW), struct __sk_buff *skb)
 
 /* ---- asked later ---- */
 

@@ -175,37 +175,37 @@ static __always_inline int sock6(struct bpf_sock_addr *ctx, __u8 hook, __u8 poin
 	return 1;
 }
 
-PROGRAM("cgroup/connect4", connect4_first, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true))
-PROGRAM("cgroup/connect4", connect4_last, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false))
-PROGRAM("cgroup/connect6", connect6_first, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true))
-PROGRAM("cgroup/connect6", connect6_last, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false))
-PROGRAM("cgroup/sendmsg4", sendmsg4_first, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true))
-PROGRAM("cgroup/sendmsg4", sendmsg4_last, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false))
-PROGRAM("cgroup/sendmsg6", sendmsg6_first, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true))
-PROGRAM("cgroup/sendmsg6", sendmsg6_last, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false))
-PROGRAM("cgroup/recvmsg4", recvmsg4_first, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true))
-PROGRAM("cgroup/recvmsg4", recvmsg4_last, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false))
-PROGRAM("cgroup/recvmsg6", recvmsg6_first, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true))
-PROGRAM("cgroup/recvmsg6", recvmsg6_last, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false))
-PROGRAM("cgroup/getpeername4", getpeername4_first, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true))
-PROGRAM("cgroup/getpeername4", getpeername4_last, struct bpf_sock_addr *ctx,
-	sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false))
-PROGRAM("cgroup/getpeername6", getpeername6_first, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true))
-PROGRAM("cgroup/getpeername6", getpeername6_last, struct bpf_sock_addr *ctx,
-	sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false))
+PROGRAM("cgroup/connect4", connect4_first, sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/connect4", connect4_last, sock4(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/connect6", connect6_first, sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_PRE_FWD, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/connect6", connect6_last, sock6(ctx, NET_SOCK_CONNECT, SONDE_SOCK_POST_FWD, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/sendmsg4", sendmsg4_first, sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/sendmsg4", sendmsg4_last, sock4(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/sendmsg6", sendmsg6_first, sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_PRE_FWD, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/sendmsg6", sendmsg6_last, sock6(ctx, NET_SOCK_SENDMSG, SONDE_SOCK_POST_FWD, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/recvmsg4", recvmsg4_first, sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/recvmsg4", recvmsg4_last, sock4(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/recvmsg6", recvmsg6_first, sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_PRE_REV, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/recvmsg6", recvmsg6_last, sock6(ctx, NET_SOCK_RECVMSG, SONDE_SOCK_POST_REV, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/getpeername4", getpeername4_first, sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/getpeername4", getpeername4_last, sock4(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/getpeername6", getpeername6_first, sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_PRE_REV, true),
+	struct bpf_sock_addr *ctx)
+PROGRAM("cgroup/getpeername6", getpeername6_last, sock6(ctx, NET_SOCK_GETPEERNAME, SONDE_SOCK_POST_REV, false),
+	struct bpf_sock_addr *ctx)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -260,9 +260,9 @@ static __always_inline int packet(struct __sk_buff *skb, __u8 dir, __u32 link)
 	return TC_NEXT;
 }
 
-PROGRAM("tc", sonde_in_l2, struct __sk_buff *skb, packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_out_l2, struct __sk_buff *skb, packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_in_l3, struct __sk_buff *skb, packet(skb, NET_DIR_IN, SONDE_LINK_RAW))
-PROGRAM("tc", sonde_out_l3, struct __sk_buff *skb, packet(skb, NET_DIR_OUT, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_in_l2, packet(skb, NET_DIR_IN, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_out_l2, packet(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_in_l3, packet(skb, NET_DIR_IN, SONDE_LINK_RAW), struct __sk_buff *skb)
+PROGRAM("tc", sonde_out_l3, packet(skb, NET_DIR_OUT, SONDE_LINK_RAW), struct __sk_buff *skb)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -722,9 +722,9 @@ static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 l
 	return TC_NEXT;
 }
 
-PROGRAM("tc", sonde_rule_i_l2, struct __sk_buff *skb, audit_packet(skb, 0, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_rule_o_l2, struct __sk_buff *skb, audit_packet(skb, 1, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_rule_i_l3, struct __sk_buff *skb, audit_packet(skb, 0, SONDE_LINK_RAW))
-PROGRAM("tc", sonde_rule_o_l3, struct __sk_buff *skb, audit_packet(skb, 1, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_rule_i_l2, audit_packet(skb, 0, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_rule_o_l2, audit_packet(skb, 1, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_rule_i_l3, audit_packet(skb, 0, SONDE_LINK_RAW), struct __sk_buff *skb)
+PROGRAM("tc", sonde_rule_o_l3, audit_packet(skb, 1, SONDE_LINK_RAW), struct __sk_buff *skb)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -157,9 +157,9 @@ static __always_inline int keep(struct __sk_buff *skb, __u8 dir, __u32 link)
 	return TC_NEXT;
 }
 
-PROGRAM("tc", sonde_keep_i_l2, struct __sk_buff *skb, keep(skb, NET_DIR_IN, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_keep_o_l2, struct __sk_buff *skb, keep(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET))
-PROGRAM("tc", sonde_keep_i_l3, struct __sk_buff *skb, keep(skb, NET_DIR_IN, SONDE_LINK_RAW))
-PROGRAM("tc", sonde_keep_o_l3, struct __sk_buff *skb, keep(skb, NET_DIR_OUT, SONDE_LINK_RAW))
+PROGRAM("tc", sonde_keep_i_l2, keep(skb, NET_DIR_IN, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_keep_o_l2, keep(skb, NET_DIR_OUT, SONDE_LINK_ETHERNET), struct __sk_buff *skb)
+PROGRAM("tc", sonde_keep_i_l3, keep(skb, NET_DIR_IN, SONDE_LINK_RAW), struct __sk_buff *skb)
+PROGRAM("tc", sonde_keep_o_l3, keep(skb, NET_DIR_OUT, SONDE_LINK_RAW), struct __sk_buff *skb)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

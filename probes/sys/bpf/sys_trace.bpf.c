@@ -208,10 +208,10 @@ static __always_inline int fault(__u64 addr, void *regs, __u64 error, bool kerne
 	return 0;
 }
 
-PROGRAM_NOPREEMPT("tp_btf/page_fault_user", fault(addr, regs, error, false), sys_fault_user, unsigned long addr,
-		  struct pt_regs *regs, unsigned long error)
-PROGRAM_NOPREEMPT("tp_btf/page_fault_kernel", fault(addr, regs, error, true), sys_fault_kernel, unsigned long addr,
-		  struct pt_regs *regs, unsigned long error)
+PROGRAM_NOPREEMPT("tp_btf/page_fault_user", sys_fault_user, fault(addr, regs, error, false), unsigned long addr,
+	struct pt_regs *regs, unsigned long error)
+PROGRAM_NOPREEMPT("tp_btf/page_fault_kernel", sys_fault_kernel, fault(addr, regs, error, true), unsigned long addr,
+	struct pt_regs *regs, unsigned long error)
 
 /* ---- the end ---- */
 
@@ -288,8 +288,8 @@ static __always_inline int uring_submit(struct io_kiocb *req)
 }
 
 /* Since 6.3; 6.0 to 6.2. */
-PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_req", uring_submit(req), sys_uring_submit, struct io_kiocb *req)
-PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_sqe", uring_submit(req), sys_uring_submit_sqe, struct io_kiocb *req)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_req", sys_uring_submit, uring_submit(req), struct io_kiocb *req)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_submit_sqe", sys_uring_submit_sqe, uring_submit(req), struct io_kiocb *req)
 
 static __always_inline int uring_complete(void *ctx, void *req, __u64 user_data, __s32 res, __u32 flags)
 {
@@ -309,9 +309,11 @@ static __always_inline int uring_complete(void *ctx, void *req, __u64 user_data,
 }
 
 /* 5.19 to 6.14; since 6.15. */
-PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", uring_complete(ring, req, user_data, res, flags),
-		  sys_uring_complete_plain, void *ring, void *req, __u64 user_data, int res, unsigned int flags)
-PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", uring_complete(ring, req, cqe->user_data, cqe->res, cqe->flags),
-		  sys_uring_complete, struct io_ring_ctx *ring, void *req, struct io_uring_cqe *cqe)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", sys_uring_complete_plain,
+	uring_complete(ring, req, user_data, res, flags), void *ring, void *req, __u64 user_data, int res,
+	unsigned int flags)
+PROGRAM_NOPREEMPT("tp_btf/io_uring_complete", sys_uring_complete,
+	uring_complete(ring, req, cqe->user_data, cqe->res, cqe->flags), struct io_ring_ctx *ring, void *req,
+	struct io_uring_cqe *cqe)
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
