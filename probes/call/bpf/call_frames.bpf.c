@@ -5,9 +5,9 @@
  * which the header is. A frame may begin in one buffer or operation and end in another.
  */
 #include "bpf/kernel.h"
-#include "bpf/ring.bpf.h"
 #include "probes/call/bpf/call_state.bpf.h"
 #include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_walk.bpf.h"
 #include "probes/call/call_wire.h"
 
 #include <bpf/bpf_core_read.h>
@@ -36,47 +36,6 @@ static __always_inline bool frame_fits(__u32 type, __u32 len)
 	case FRAME_PING: return len == 8;
 	}
 	return len <= FRAME_LENGTH_MAX;
-}
-
-int call_walk_record(struct call_room *room)
-{
-	struct call_walk *w = &room->walk;
-	struct call_data_rec *r = &room->rec;
-	struct sonde_ledger *l = ledger_seen(w->class);
-	__u32 kept = w->kept;
-
-	if (!l || kept > CALL_HEAD_MAX)
-		return 0;
-	r->hdr.len = sizeof(*r) + kept;
-	r->hdr.seq = l->seq + 1;
-	r->offset = w->offset + w->from;
-	r->size = w->at - w->from;
-	r->kept = kept;
-	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
-	r->flags = 0;
-	r->rtt_us = 0;
-	w->from = w->at;
-	w->kept = 0;
-	return 0;
-}
-
-int call_walk_keep(struct call_room *room, __u32 n)
-{
-	struct call_walk *w = &room->walk;
-	__u32 kept;
-
-	if (w->at != w->from + w->kept || w->kept >= CALL_HEAD_MAX)
-		call_walk_record(room);
-	kept = w->kept;
-	if (kept > CALL_HEAD_MAX)
-		return 0;
-	if (n > CALL_HEAD_MAX - kept)
-		n = CALL_HEAD_MAX - kept;
-	barrier_var(n);		/* the verifier (6.1) must see the bound beside its use */
-	if (n > CALL_HEAD_MAX || bpf_probe_read_user(room->bytes + kept, n, (void *)w->addr))
-		return 0;
-	w->kept = kept + n;
-	return n;
 }
 
 /* The header is complete. */
@@ -126,14 +85,12 @@ static long frames_step(__u32 i, struct call_step *s)
 {
 	struct call_walk *w = &s->room->walk;
 	struct call_frames *f = s->f;
-	__u32 dir = w->dir & 1, n = w->size - w->at;
+	__u32 dir = w->dir & 1, n = call_walk_bytes(w);
 
-	if (!n || f->lost[dir])
+	if (f->lost[dir])
 		return 1;
-	if (!w->left)
+	if (!n)
 		return !call_walk_next(w);
-	if (n > w->left)
-		n = w->left;
 	if (!f->left[dir]) {
 		n = frame_head(s->room, f, dir, n);
 	} else {
@@ -143,10 +100,7 @@ static long frames_step(__u32 i, struct call_step *s)
 			n = call_walk_keep(s->room, n);
 		f->left[dir] -= n;
 	}
-	w->at += n;
-	w->addr += n;
-	w->left -= n;
-	return !n;
+	return !call_walk_pass(w, n);
 }
 
 /* Behind a loss: does the operation begin with a header? */
@@ -192,42 +146,4 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 	w->at = w->size;
 	call_walk_record(room);
 	return 1;
-}
-
-/* ---- buffers ---- */
-
-#define SEGMENTS_MAX 1024 /* of an operation: UIO_MAXIOV of include/uapi/linux/uio.h */
-
-struct gather {
-	__u8 *to;
-	__u64 iov, n_iov;	/* buffers to come */
-	__u32 most, done;
-};
-
-static long gather_step(__u32 i, void *ctx)
-{
-	struct gather *g = ctx;
-	struct call_iovec v;
-	__u32 done = g->done, n = g->most - done;
-
-	if (i >= g->n_iov || done >= g->most || done > CALL_HEAD_MAX ||
-	    bpf_probe_read_user(&v, sizeof(v), (void *)(g->iov + i * sizeof(v))))
-		return 1;
-	if (v.len < n)
-		n = v.len;
-	barrier_var(n);
-	if (n > CALL_HEAD_MAX || bpf_probe_read_user(g->to + done, n, (void *)v.base))
-		return 1;
-	g->done = done + n;
-	return 0;
-}
-
-__u32 call_frames_gather(const struct call_user_bytes *b, __u8 *to, __u32 most)
-{
-	struct gather g = { .to = to, .iov = b->base, .n_iov = b->n_iov, .most = most };
-
-	if (!to || most > CALL_HEAD_MAX)
-		return 0;
-	bpf_loop(SEGMENTS_MAX, gather_step, &g, 0);
-	return g.done;
 }

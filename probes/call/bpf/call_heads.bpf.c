@@ -8,6 +8,7 @@
 #include "bpf/kernel.h"
 #include "probes/call/bpf/call_state.bpf.h"
 #include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_walk.bpf.h"
 #include "probes/call/call_wire.h"
 
 #include <bpf/bpf_core_read.h>
@@ -145,14 +146,10 @@ static long heads_step(__u32 i, struct heads_step *s)
 {
 	struct call_walk *w = &s->room->walk;
 	struct call_head *h = s->h;
-	__u32 n = w->size - w->at;
+	__u32 n = call_walk_bytes(w);
 
 	if (!n)
-		return 1;
-	if (!w->left)
 		return !call_walk_next(w);
-	if (n > w->left)
-		n = w->left;
 	if (h->phase == PHASE_CONTENT_MAYBE)
 		content_begin(w, h);
 	if (h->phase == PHASE_CONTENT) {
@@ -164,10 +161,7 @@ static long heads_step(__u32 i, struct heads_step *s)
 	} else {
 		n = heads_scan(s->room, h, n);
 	}
-	w->at += n;
-	w->addr += n;
-	w->left -= n;
-	return !n;
+	return !call_walk_pass(w, n);
 }
 
 /* Where the place in the messages is unknown: does the operation begin with one? */

@@ -17,6 +17,7 @@
 #include "probes/call/call_wire.h"
 #include "probes/call/bpf/call_state.bpf.h"
 #include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_walk.bpf.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -459,7 +460,7 @@ static __always_inline bool op_widens(const struct call_op *op, struct call_room
 
 static __always_inline __u32 op_copy(const struct call_user_bytes *b, __u8 *to, __u32 most)
 {
-	__u32 kept = OP_MEASURES && b->n_iov ? call_frames_gather(b, to, most) : (__u32)call_user_copy(b, to, most);
+	__u32 kept = OP_MEASURES && b->n_iov ? call_walk_gather(b, to, most) : (__u32)call_user_copy(b, to, most);
 
 	return kept < CALL_HEAD_MAX ? kept : CALL_HEAD_MAX;
 }

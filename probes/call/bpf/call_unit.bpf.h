@@ -95,7 +95,7 @@ int call_heads_send(struct call_room *room, struct call_heads *h, const struct c
  */
 bool call_heads_may_follow(struct call_room *room, __u32 kept, __u32 size) __hidden;
 
-/* ---- of a walk (call_state.bpf.h) ---- */
+/* ---- of a walk (call_walk.bpf.h) ---- */
 
 /* Sends what was passed since the last record: the kept bytes, then a hole. */
 int call_walk_record(struct call_room *room) __hidden;
@@ -104,7 +104,7 @@ int call_walk_record(struct call_room *room) __hidden;
 int call_walk_keep(struct call_room *room, __u32 n) __hidden;
 
 /* As call_user_copy(), of an array of any number of buffers (6.3). */
-__u32 call_frames_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
+__u32 call_walk_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
 
 /*
  * Are there two requests of HTTP/1 in the @kept bytes at @bytes? The second one follows the first head: bodies are

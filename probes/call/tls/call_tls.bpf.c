@@ -18,6 +18,7 @@
 #include "bpf/task_file.bpf.h"
 #include "probes/call/call_wire.h"
 #include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_walk.bpf.h"
 #include "probes/call/bpf/call_state.bpf.h"
 #include "probes/call/tls/call_tls_wire.h"
 
