@@ -341,9 +341,15 @@ static __always_inline bool op_guess(struct call_op *op, const struct call_user_
 
 static __always_inline __u32 op_rtt_us(const struct call_op *op)
 {
+#ifdef CALL_OP_OLD
 	const struct tcp_sock___call *tp = (const void *)op->sk;
 
 	return op->s->tcp ? BPF_CORE_READ(tp, srtt_us) >> SRTT_SHIFT : 0;
+#else
+	const struct tcp_sock___call *tp = (const void *)bpf_skc_to_tcp_sock(op->sk);
+
+	return tp ? tp->srtt_us >> SRTT_SHIFT : 0;
+#endif
 }
 
 /* Bytes to keep: of each turn the first, of a wide connection and of heads of HTTP/1 all. */
