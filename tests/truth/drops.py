@@ -81,8 +81,8 @@ def judge(score, got, dropped, traced, blind):
     for count in hidden.values():
         for _ in range(count):
             score.add_excused(BLIND)
-    if sum(hidden.values()) * 100 > BLIND_PCT * dropped:
-        score.add_wrong(f"{sum(hidden.values())} of {dropped} drops are hidden: {BLIND}")
+    if len(hidden) > 1 or sum(hidden.values()) * 100 > BLIND_PCT * dropped:
+        score.add_wrong(f"{sum(hidden.values())} of {dropped} drops, of {len(hidden)} threads, are hidden: {BLIND}")
     wanted = traced - collections.Counter(hidden)
     differ = {tid: (got[tid], wanted[tid]) for tid in {*got, *wanted} if got[tid] != wanted[tid]}
     score.equal(differ, {}, f"drops by thread, shown and traced, of {dropped}", "tracefs")

@@ -8,6 +8,7 @@ import collections
 import os
 import sys
 
+import drops
 import fields
 import helpers
 import packets
@@ -58,12 +59,14 @@ def run(stage):
         stage.expect(server, "up")
     watch = stage.watch("monitor", "monitor", "--netns", place.client.name, "--netns", place.router.name, "--netns",
                         place.server.name, "tcp or udp")
+    trace = stage.trace_drops()
     talk(stage, place, max(8, stage.events // (4 * PACKETS_OF_FLOW * PLACES)))
+    traced = trace.counts()
     table = flow_truth.conntrack(place.router)
     recording = stage.finish(watch)
     for server in servers:
         stage.stop(server)
-    Check(stage, place, table).all(recording)
+    Check(stage, place, table).all(recording, traced)
     stage.check_replay(recording)
 
 
@@ -103,28 +106,25 @@ class Check:
         sender, receiver = (client, server) if forward else (server, client)
         return sender, receiver, (not forward) in first
 
-    def all(self, recording):
-        dropped = collections.Counter()
+    def all(self, recording, traced):
+        dropped = []
         for ev in recording.events(b'"type":"net.'):
             if not fields.tuple_of(ev):
                 continue
-            if ev["type"] == "net.drop":
-                dropped[ev["conn"]["dport"]] += self.drop(ev)
-            else:
+            if ev["type"] != "net.drop":
                 self.one(ev)
-        sent = sum(1 for (_, peer) in self.clients if peer[1] == DROPS["forward"])
-        for name, port in DROPS.items():
-            self.stage.score("dropped").equal(dropped[port], sent, f"drops in {name}")
+            elif ev["conn"]["dport"] in DROPS.values():
+                self.drop(ev)
+                dropped.append(ev)
+        sent = sum(peer[1] in DROPS.values() for (_, peer) in self.clients)
+        drops.judge(self.stage.score("dropped"), drops.shown(dropped), sent, traced, drops.init_threads())
 
     def drop(self, ev):
         """A drop inside the router, before or after translation: the sender is known."""
         port = ev["conn"]["dport"]
-        if port not in DROPS.values():
-            return 0
         # one program sent all to this port; after the translation its tuple is another
         client = next(end for (_, peer), end in self.clients.items() if peer[1] == port)
         packets.judge_process(self.stage.score("drop"), ev, fields.sender(ev), client)
-        return 1
 
     def one(self, ev):
         ends = self.ends(ev)

@@ -23,7 +23,7 @@ LOADS = ["libpcap.so.0.8"]     # libraries that our binary asks for when it need
 PROGRAMS = ["busybox", "ip", "tc"]
 MEMORY_MIB = 512
 CPUS = 2
-BOOT_LIMIT_S = 600     # 60 s beside another on two CPUs; make check runs them at the lowest priority
+BOOT_LIMIT_S = 900     # 60 s beside another on two CPUs; make check runs them at the lowest priority
 # One thread for all CPUs of a guest. With a thread for each, one of them now and then executes a breakpoint that the
 # kernel, which patches its own code so, took away before ("Oops: int3" where a tracepoint is switched on).
 ACCELERATOR = "tcg,thread=single"
