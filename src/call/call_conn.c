@@ -256,6 +256,8 @@ static void lose(struct call_conn *c, struct half *h)
 	c->queue.refused = false;
 	c->wide |= c->queue.protocol->unanswered;
 	c->several |= c->queue.most > 1 && (h == &c->halves[c->request_dir] || c->queue.n > 1);
+	if (h == &c->halves[c->request_dir] && !c->queue.skipped)
+		c->queue.sure = (uint32_t)MIN(c->queue.count, (uint64_t)UINT32_MAX);
 	drop_waiting(c, h);
 	h->skip = 0;
 	h->lost = h->gap = true;
@@ -358,6 +360,20 @@ static struct call_io make_io(struct call_conn *c, enum call_dir dir, const stru
 	};
 }
 
+/* Does order alone tell which response belongs to which request? */
+static bool has_order(const struct call_conn *c)
+{
+	return c->queue.protocol && c->queue.protocol->ordered;
+}
+
+/* Requests follow each other, and some may have been in a hole before that was seen: no response since is certain. */
+static void doubt(struct call_conn *c)
+{
+	c->several = true;
+	if (c->queue.n)
+		call_queue_unpair(&c->queue, true);
+}
+
 static void feed_new(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn);
 
 /* The protocol ends behind @at: the rest of the chunk belongs to what comes next. */
@@ -404,12 +420,8 @@ static void feed_parser(struct call_conn *c, enum call_dir dir, const struct cal
 		lose(c, h);
 	}
 	free(v.owned);
-}
-
-/* Does order alone tell which response belongs to which request? */
-static bool has_order(const struct call_conn *c)
-{
-	return c->queue.protocol && c->queue.protocol->ordered;
+	if (c->queue.skipped && c->queue.most > 1 && !c->several && has_order(c))
+		doubt(c);
 }
 
 /*
@@ -427,7 +439,9 @@ static bool is_in_step(const struct call_conn *c)
 /* Responses without requests in the turn that ended: of several requests at once. @explained: a hole has theirs. */
 static void take_strays(struct call_conn *c, bool explained)
 {
-	c->several |= c->queue.strays > 1 || (c->queue.strays && c->queue.midstream && c->queue.count && !explained);
+	if (c->queue.strays > 1 ||
+	    (c->queue.strays && c->queue.count && !explained && !c->halves[c->request_dir].lost))
+		doubt(c);
 	c->queue.strays = 0;
 }
 
@@ -445,15 +459,15 @@ static void begin_turn(struct call_conn *c, const struct call_chunk *chunk)
 		}
 		return;
 	}
-	take_strays(c, !chunk->len);
 	call_queue_turn(&c->queue);
+	take_strays(c, !chunk->len);
 	if (!c->queue.unpaired && !answers_lost && call_queue_waits(&c->queue)) {
 		c->slides = true;
 		c->several |= c->queue.midstream;	/* others may have waited at the start, too */
 	}
 	if (!is_in_step(c)) {
 		if (answers_lost || (c->several && !h->lost))
-			call_queue_unpair(&c->queue);
+			call_queue_unpair(&c->queue, false);
 		return;
 	}
 	if (c->queue.unpaired)
@@ -473,7 +487,7 @@ static bool may_resume(struct call_conn *c, enum call_dir dir)
 {
 	if (dir != c->request_dir) {
 		if (c->several && c->queue.n && has_order(c))
-			call_queue_unpair(&c->queue);
+			call_queue_unpair(&c->queue, false);
 		return true;
 	}
 	if (c->queue.unpaired || is_in_step(c)) {
@@ -483,12 +497,21 @@ static bool may_resume(struct call_conn *c, enum call_dir dir)
 	return false;
 }
 
+/* Do the first bytes of a turn, that begin no message, belong to one before the last of the other side? */
+static bool goes_on(const struct call_conn *c, enum call_side side)
+{
+	const struct call *oldest = c->queue.n ? c->queue.calls[0] : NULL;
+
+	return side == CALL_SIDE_REQUEST ? !oldest || oldest->response.begun : oldest && !oldest->response.begun;
+}
+
 /* A turn of a direction whose next unit is unknown. Feeds the parser if the turn begins with one. */
 static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_chunk *chunk, bool turn)
 {
 	const struct call_protocol *p = c->queue.protocol;
 	struct half *h = &c->halves[dir];
 	enum call_side side = side_of(c, dir);
+	const bool first = (turn || h->n_waits) && has_order(c) && !p->unanswered;
 	enum call_look look;
 	struct view v;
 
@@ -513,6 +536,8 @@ static void feed_lost(struct call_conn *c, enum call_dir dir, const struct call_
 		if (p->reset)
 			p->reset(c->state, side, &c->queue);
 		feed_parser(c, dir, &all, true);
+	} else if (first && look == CALL_LOOK_NO && v.len && goes_on(c, side)) {
+		doubt(c);
 	}
 	free(v.owned);
 }
@@ -648,6 +673,7 @@ static void feed_lost_turn(struct call_conn *c, enum call_dir dir)
 {
 	if (dir != c->request_dir) {
 		take_strays(c, true);
+		c->halves[c->request_dir].gap = false;
 		return;
 	}
 	lose(c, &c->halves[!dir]);

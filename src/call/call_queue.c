@@ -364,6 +364,7 @@ struct call *call_queue_hidden(struct call_io *io)
 		call_queue_orphan(io);
 		return NULL;
 	}
+	q->strays++;	/* the one before it is here, too */
 	c = open_call(io, false);
 	if (!c)
 		return NULL;
@@ -410,9 +411,20 @@ void call_queue_lose(struct call_queue *q)
 	flush(q, CALL_END_LOST, q->n && !q->calls[q->n - 1]->request.done);
 }
 
-void call_queue_unpair(struct call_queue *q)
+static void forget_status(struct call *c)
+{
+	c->status = CALL_STATUS_NONE;
+	c->rows = CALL_ROWS_NONE;
+	c->error = CALL_ERROR_NONE;
+	c->texts[CALL_TEXT_STATUS].len = 0;
+}
+
+void call_queue_unpair(struct call_queue *q, bool doubted)
 {
 	q->unpaired = true;
+	for (uint32_t i = 0; i < q->n && doubted; i++)
+		if (q->calls[i]->id > q->sure && q->calls[i]->request.begun)
+			forget_status(q->calls[i]);
 	for (uint32_t i = 0; i < q->n;)
 		if (q->calls[i]->request.done)
 			leave_if_complete(q, q->calls[i]);

@@ -31,6 +31,7 @@ struct call_queue {
 	uint32_t n, room;	/* of calls; room: allocated */
 	uint64_t count;		/* calls opened so far */
 	uint32_t most;		/* outstanding at once so far */
+	uint32_t sure;		/* calls opened before the first request in a hole */
 	struct call *held, **held_end;	/* owned: calls that ended before both sides were parsed, oldest first */
 	uint32_t n_held, surplus;	/* surplus: further ones */
 	uint32_t owed;		/* responses that may come to calls that were shown or counted */
@@ -109,8 +110,11 @@ void call_queue_lose(struct call_queue *q);
 /* A turn of requests begins, or none will: counts a call whose request and response were in holes of the last one. */
 void call_queue_turn(struct call_queue *q);
 
-/* From now on requests alone are calls, without status: the order of responses is unknown. */
-void call_queue_unpair(struct call_queue *q);
+/*
+ * From now on requests alone are calls, without status: the order of responses is unknown. @doubted: it was so since
+ * a request was in a hole.
+ */
+void call_queue_unpair(struct call_queue *q, bool doubted);
 
 /* Bytes up to @offset passed. They belong to the request or response that is incomplete, or @lost its end. */
 void call_queue_progress(struct call_queue *q, enum call_side side, bool lost, uint64_t now_ns, uint64_t offset);
