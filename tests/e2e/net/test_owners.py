@@ -229,9 +229,10 @@ def test_ends_behind_nat(routed, traces):
         # A port may be that of a connection and of datagrams: lines of both alternate.
         for i, (pid, before, behind) in enumerate(line.split() for line in out.splitlines()):
             proto = "udp" if i % 2 else "tcp"
-            clients[proto, int(before)] = clients[proto, int(behind)] = int(pid)
+            clients[proto, routed.left.a_ip, int(before)] = int(pid)
+            clients[proto, routed.right.a_ip, int(behind)] = int(pid)   # a random port, maybe another one's before
         behind, worker = server.stdout.readline().split()
-        workers["tcp", int(behind)] = int(worker)
+        workers["tcp", routed.right.a_ip, int(behind)] = int(worker)
     running.wait_for(lambda ev: ev["type"] == "net.trace" and "FIN" in ev.get("flags", []), count=10 * 2 * 4)
     listeners = {int(started["tcp"])}
     servers = set(workers.values()) | {int(started["udp"])}
@@ -239,7 +240,8 @@ def test_ends_behind_nat(routed, traces):
     packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
     for ev in packets:
         to_server = ev["conn"]["dport"] in (7000, 7001, 8080)
-        client = (ev["conn"]["proto"], ev["conn"]["sport" if to_server else "dport"])
+        client = (ev["conn"]["proto"], *(ev["conn"][name] for name in
+                                         (("src", "sport") if to_server else ("dst", "dport"))))
         right = {workers[client]} if client in workers else servers
         for (pid, how), is_client in zip(ends_of(ev), (to_server, not to_server)):
             known += pid is not None
@@ -247,7 +249,7 @@ def test_ends_behind_nat(routed, traces):
                 continue
             if is_client or how not in ("listener", "snapshot") or pid not in listeners:
                 wrong.append((pid, how, ev))
-    assert not wrong
+    assert not wrong, (clients, workers, wrong[:4])
     assert known >= len(packets) * 2 * 0.7
     uplink = [ev for ev in packets if ev["iface"] == routed.right.a_dev and ev["dir"] == "out"]
     assert all(ends_of(ev)[0][0] for ev in uplink if ev["conn"]["dport"] in (7000, 7001)), "senders behind masquerade"
