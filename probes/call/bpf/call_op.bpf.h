@@ -311,7 +311,7 @@ static __noinline int tls_begin(struct call_op *op, const void *from, __u64 len)
 	return 0;
 }
 
-static __always_inline bool op_guess(struct call_op *op, const struct call_user_bytes *b)
+static __noinline int op_guess(struct call_op *op, const struct call_user_bytes *b)
 {
 	struct call_guess g = { .size = op->size, .dir = op->dir };
 	struct call_sock *s = op->s;
@@ -526,7 +526,6 @@ static __noinline int op_walk(struct call_op *op, struct call_user_bytes *b, __u
 }
 #endif
 
-/* True if the connection is to be walked from this operation on: it was not recorded. */
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
 {
 	struct call_room *room = room_get();
@@ -545,8 +544,8 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	if (b->base && most)
 		kept = op_copy(b, room->bytes, most);
 	if (kept && op_widens(op, room, kept)) {
-		if (op_walks(op->s))
-			return 1;
+		if (op_walks(op->s) && op_walk(op, b, flags))
+			return 0;
 		most = op->size < CALL_HEAD_MAX ? op->size : CALL_HEAD_MAX;
 		if (kept < most)
 			kept = op_copy(b, room->bytes, most);
@@ -582,7 +581,7 @@ static __always_inline bool may_start_tls(const struct call_sock *s)
  * Is it the hello of either side? Servers read the record's header first; with MySQL the client's hello follows its
  * request without a turn.
  */
-static __always_inline bool op_starts_tls(struct call_op *op, const struct call_user_bytes *b)
+static __noinline int op_starts_tls(struct call_op *op, const struct call_user_bytes *b)
 {
 	const struct call_sock *s = op->s;
 	struct call_iovec v;
@@ -665,9 +664,8 @@ static __noinline int op_run(struct call_op *op)
 		}
 	}
 	conn_announce(op);
-	for (__u32 i = 0; i < 2; i++)
-		if ((op_walks(s) && op_walk(op, &b, flags)) || !op_record(op, &b, flags))
-			break;
+	if (!op_walks(s) || !op_walk(op, &b, flags))
+		op_record(op, &b, flags);
 	s->nth = op->dir == CALL_TX ? s->nth + 1 : s->nth;
 	return 0;
 }
