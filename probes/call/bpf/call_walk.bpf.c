@@ -55,22 +55,37 @@ struct gather {
 	__u32 most, done;
 };
 
+static __always_inline bool gather_buffer(struct gather *g, const struct call_iovec *v)
+{
+	__u32 done = g->done, n = g->most - done;
+
+	if (done >= g->most || done > CALL_HEAD_MAX)
+		return false;
+	if (v->len < n)
+		n = v->len;
+	barrier_var(n);
+	if (n > CALL_HEAD_MAX || bpf_probe_read_user(g->to + done, n, (void *)v->base))
+		return false;
+	g->done = done + n;
+	return true;
+}
+
 static long gather_step(__u32 i, void *ctx)
 {
 	struct gather *g = ctx;
 	struct call_iovec v;
-	__u32 done = g->done, n = g->most - done;
 
-	if (i >= g->n_iov || done >= g->most || done > CALL_HEAD_MAX ||
-	    bpf_probe_read_user(&v, sizeof(v), (void *)(g->iov + i * sizeof(v))))
-		return 1;
-	if (v.len < n)
-		n = v.len;
-	barrier_var(n);
-	if (n > CALL_HEAD_MAX || bpf_probe_read_user(g->to + done, n, (void *)v.base))
-		return 1;
-	g->done = done + n;
-	return 0;
+	return i >= g->n_iov || g->done >= g->most ||
+	       bpf_probe_read_user(&v, sizeof(v), (void *)(g->iov + i * sizeof(v))) || !gather_buffer(g, &v);
+}
+
+/* A head and its content: one look at the array. */
+static __always_inline bool gather_pair(struct gather *g)
+{
+	struct call_iovec v[2];
+
+	return g->n_iov == 2 && !bpf_probe_read_user(v, sizeof(v), (void *)g->iov) &&
+	       (!gather_buffer(g, &v[0]) || !gather_buffer(g, &v[1]) || true);
 }
 
 __u32 call_walk_gather(const struct call_user_bytes *b, __u8 *to, __u32 most)
@@ -79,6 +94,7 @@ __u32 call_walk_gather(const struct call_user_bytes *b, __u8 *to, __u32 most)
 
 	if (!to || most > CALL_HEAD_MAX)
 		return 0;
-	bpf_loop(SEGMENTS_MAX, gather_step, &g, 0);
+	if (!gather_pair(&g))
+		bpf_loop(SEGMENTS_MAX, gather_step, &g, 0);
 	return g.done;
 }
