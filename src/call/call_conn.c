@@ -436,11 +436,16 @@ static bool is_in_step(const struct call_conn *c)
 	return !has_order(c) || (!c->slides && !c->several);
 }
 
-/* Responses without requests in the turn that ended: of several requests at once. @explained: a hole has theirs. */
+/*
+ * Responses without requests in the turn that ended: of several requests at once, or of one whose send has not ended.
+ * @explained: a hole has theirs.
+ */
 static void take_strays(struct call_conn *c, bool explained)
 {
+	const bool before_us = c->queue.midstream && !c->queue.count;
+
 	if (c->queue.strays > 1 ||
-	    (c->queue.strays && c->queue.count && !explained && !c->halves[c->request_dir].lost))
+	    (c->queue.strays && !before_us && !explained && !c->halves[c->request_dir].lost))
 		doubt(c);
 	c->queue.strays = 0;
 }

@@ -103,6 +103,21 @@ static void test_more_than_fit(void **state)
 }
 
 /* A server that ends an idle connection with a response, as Apache and HAProxy do. */
+/* A client's thread reads while another one's send has not ended: no response goes to another one's request. */
+static void test_answered_during_the_send(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_received(&f, "HTTP/1.1 204 OK\r\n\r\n");
+	feed_sent(&f, "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+	feed_received(&f, "HTTP/1.1 404 Not\r\nContent-Length: 0\r\n\r\n");
+	assert_string_equal(feed_calls(&f), "http GET /1 lost cut\nhttp GET /2 lost cut\n");
+	feed_fini(&f);
+}
+
 static void test_request_timeout(void **state)
 {
 	struct feed f;
@@ -283,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_pipeline),
 		cmocka_unit_test(test_hidden_requests),
 		cmocka_unit_test(test_more_than_fit),
+		cmocka_unit_test(test_answered_during_the_send),
 		cmocka_unit_test(test_request_timeout),
 		cmocka_unit_test(test_hole_in_body),
 		cmocka_unit_test(test_nothing_of_a_call),
