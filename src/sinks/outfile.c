@@ -273,13 +273,14 @@ static int wait_for_reader(const struct outfile *f)
 {
 	struct pollfd p = { .fd = f->fd, .events = POLLOUT };
 	bool stopping = false;
+	int r;
 
-	while (poll(&p, 1, STOP_WAIT_MS) <= 0) {
+	while ((r = poll(&p, 1, STOP_WAIT_MS)) == 0) {
 		if (stopping)
 			return -ETIMEDOUT;
 		stopping = stop_waits();
 	}
-	return 0;
+	return r < 0 ? -errno : 0;
 }
 
 /*
@@ -311,15 +312,15 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 		if (n > 0)
 			n = write_quietly(f->fd, data + done, (size_t)n);
 		if (n == -EAGAIN)	/* another process made our standard output non-blocking */
-			n = wait_for_reader(f) < 0 ? -ETIMEDOUT : -EINTR;
-		if (n == -EINTR)
-			continue;
-		if (n <= 0)
+			n = wait_for_reader(f);
+		else if (n == 0)
+			n = -EIO;
+		if (n < 0 && n != -EINTR)
 			break;
-		done += (size_t)n;
+		done += (size_t)MAX(n, (ssize_t)0);
 	}
 	*ret_done = done;
-	return done == len ? 0 : n < 0 ? (int)n : -EIO;
+	return done == len ? 0 : (int)n;
 }
 
 /* Removes the written part of a partial record, unless another process has appended to the file. */
