@@ -87,7 +87,8 @@ int call_frames_send(struct call_room *room, struct call_frames *f, const struct
 
 /*
  * The same of HTTP/1: heads, sizes of chunks and short content are kept. This one and the next are global functions,
- * which the verifier reads once: the object loads in half the time. As call_guess_socket(), of sockets only.
+ * which the verifier reads once: the object loads in half the time. Not while preemption is disabled, so of sockets
+ * only.
  */
 int call_heads_send(struct call_room *room, struct call_heads *h, const struct call_user_bytes *b, bool turn);
 
