@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -34,7 +35,7 @@ struct outfile {
 	const char *peer;	/* borrowed */
 	int fd;			/* -1 = memory only */
 	bool own_fd;
-	bool regular, tty;
+	bool regular, tty, socket;
 	size_t pipe_size;	/* bytes that a pipe holds; 0 = no pipe */
 	char *name;		/* owned */
 	struct buf buf;		/* whole records to be written; in memory mode, all records */
@@ -122,6 +123,7 @@ static int find_start(struct outfile *f, struct err *err)
 		return err_errno(err, -errno, "cannot write %s", f->name);
 	f->tty = isatty(f->fd);
 	f->regular = S_ISREG(st.st_mode);
+	f->socket = S_ISSOCK(st.st_mode);
 	f->pipe_size = S_ISFIFO(st.st_mode) ? (size_t)MAX(fcntl(f->fd, F_GETPIPE_SZ), 0) : 0;
 	if (!f->regular)
 		return 0;
@@ -236,9 +238,9 @@ const char *outfile_peer(const struct outfile *f)
 
 /*
  * write(2) without SIGPIPE: blocks the signal for the call and clears one raised by it, unless one was pending
- * before. Returns bytes or -errno.
+ * before. Returns bytes or -errno; -EAGAIN instead of waiting for a socket's peer.
  */
-static ssize_t write_quietly(int fd, const void *data, size_t len)
+static ssize_t write_quietly(const struct outfile *f, const void *data, size_t len)
 {
 	static const struct timespec now = { 0 };
 	sigset_t pipe_set, before, pending;
@@ -248,7 +250,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 	sigaddset(&pipe_set, SIGPIPE);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-	n = write(fd, data, len);
+	n = f->socket ? send(f->fd, data, len, MSG_DONTWAIT) : write(f->fd, data, len);
 	if (n < 0)
 		n = -errno;
 	/* A pipe whose reader closes during a write accepts a part and raises the signal as well. */
@@ -310,8 +312,8 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 	while (done < len) {
 		n = room_for(f, len - done);
 		if (n > 0)
-			n = write_quietly(f->fd, data + done, (size_t)n);
-		if (n == -EAGAIN)	/* another process made our standard output non-blocking */
+			n = write_quietly(f, data + done, (size_t)n);
+		if (n == -EAGAIN)	/* a socket, or another process made our standard output non-blocking */
 			n = wait_for_reader(f);
 		else if (n == 0)
 			n = -EIO;

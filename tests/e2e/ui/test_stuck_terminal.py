@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import termios
 import threading
@@ -60,10 +61,25 @@ def test_lines_that_nobody_takes_are_in_the_ledger():
     assert len([line for line in out.splitlines() if " getppid(" in line]) == ledger["delivered"]
 
 
+@pytest.fixture(params=["pipe", "socket"])
+def output(request):
+    """(file for its standard output, socket or file to read it from)"""
+    if request.param == "pipe":
+        ends = [open(fd, mode, encoding="ascii") for fd, mode in zip(os.pipe(), "rw")]
+    else:
+        pair = socket.socketpair()
+        ends = [end.makefile(mode) for end, mode in zip(pair, "rw")]
+        for end in pair:
+            end.close()
+    with ends[0], ends[1]:
+        yield ends[1], ends[0]
+
+
 @pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
-def test_a_reader_that_takes_nothing_does_not_hold_a_stop(signo):
+def test_a_reader_that_takes_nothing_does_not_hold_a_stop(output, signo):
     child = subprocess.Popen([BINARY, "syscalls", "--where", "proc.name=stuckload", "--agent=no"],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                             stdout=output[0], stderr=subprocess.PIPE, text=True)
+    output[0].close()
     while "ready" not in child.stderr.readline():
         pass
     make_calls()
@@ -71,5 +87,5 @@ def test_a_reader_that_takes_nothing_does_not_hold_a_stop(signo):
     assert child.wait(timeout=TIMEOUT_S) == 1
     said = re.search(r"^sonde: cannot write standard output: stopped while its reader takes nothing; .* (\d+) bytes "
                      r"of whole records; \d+ records lost$", child.stderr.read(), re.M)
-    whole = child.stdout.read()[:int(said.group(1))]
+    whole = output[1].read()[:int(said.group(1))]
     assert whole.endswith("\n") and whole.count(" getppid(") > 0
