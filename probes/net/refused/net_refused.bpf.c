@@ -275,22 +275,37 @@ static __always_inline __u64 group_member(const struct sock *any, __u32 steps)
 	return 0;
 }
 
-/* Listener and its process; the packet's tuples are in @s. */
-static __always_inline void find_listener(struct net_scratch *s, __u32 steps, struct net_end *ret)
+static __always_inline struct net_scratch *scratch_of_cpu(void)
 {
-	struct sonde_sender *bound = port_was_bound(s->received.lport) ? flow_bound(&s->received, true) : NULL;
-	struct listener *l = bound ? listen_find(bound->cookie) : NULL;
-	__u64 cookie;
+	__u32 cpu = bpf_get_smp_processor_id();
 
-	if (!bound)
-		return;
-	if (!bound->group) {
-		end_set(ret, bound->cookie, SONDE_HOW_LOOKUP, false);
-		return;
+	return bpf_map_lookup_elem(&net_scratch, &cpu);
+}
+
+/*
+ * Listener and its process, by the packet's tuples in the scratch of this CPU. A function of its own to the verifier,
+ * which would walk the group on each way to it.
+ */
+__noinline int refused_listener(__u32 steps)
+{
+	struct net_scratch *s = scratch_of_cpu();
+	struct sonde_sender *bound = NULL;
+	struct net_end e = {};
+	struct listener *l;
+
+	if (!s)
+		return 0;
+	if (port_was_bound(s->received.lport))
+		bound = flow_bound(&s->received, true);
+	if (bound && !bound->group) {
+		end_set(&e, bound->cookie, SONDE_HOW_LOOKUP, false);
+	} else if (bound) {
+		l = listen_find(bound->cookie);
+		if (!end_set(&e, l ? group_member((struct sock *)l->sk, steps) : 0, SONDE_HOW_LOOKUP, false))
+			e.how = SONDE_HOW_GROUP;
 	}
-	cookie = l ? group_member((struct sock *)l->sk, steps) : 0;
-	if (!end_set(ret, cookie, SONDE_HOW_LOOKUP, false))
-		ret->how = SONDE_HOW_GROUP;
+	end_keep(&s->receiver, &e);
+	return 0;
 }
 
 static __always_inline void fill_queue(struct net_refused_rec *r, __u64 cookie)
@@ -353,7 +368,7 @@ static __always_inline void report(struct sonde_ledger *l, struct net_scratch *s
 				   const struct mib_change *change, __u8 step)
 {
 	struct net_refused_rec r = { .cause = cause_of(change), .step = step };
-	struct net_end listener = {};
+	struct net_end listener;
 
 	__builtin_memset(s->rec.data, 0, NET_HEAD_BYTES);
 	skb_copy(skb, &s->skb, s->rec.data, NET_HEAD_BYTES);
@@ -361,7 +376,8 @@ static __always_inline void report(struct sonde_ledger *l, struct net_scratch *s
 		rec_lost(l, SONDE_LOST_COPY);
 		return;
 	}
-	find_listener(s, step == NET_REFUSED_ACK ? 2 : 1, &listener); /* the drop of the packet counts, too */
+	refused_listener(step == NET_REFUSED_ACK ? 2 : 1); /* the drop of the packet counts, too */
+	end_kept(&listener, &s->receiver);
 	if (!select_netns(s->skb.netns) || !skb_select_iface(&s->skb)) {
 		rec_filtered(l);
 		return;
