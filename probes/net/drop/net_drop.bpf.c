@@ -238,7 +238,7 @@ static __always_inline void fill_rec(struct net_rec *r, struct sk_buff *skb,
 }
 
 /* Bytes for the owner's tuple, at least; the record carries at most the snaplen of them. */
-static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k)
+static __noinline int fill_packet(struct net_rec *r, struct sk_buff *skb, const struct net_skb *k)
 {
 	__u32 snap = snaplen(NET_KIND_DROP, k->verdict), want = snap > NET_HEAD_BYTES ? snap : NET_HEAD_BYTES, got;
 
@@ -250,6 +250,7 @@ static __always_inline void fill_packet(struct net_rec *r, struct sk_buff *skb, 
 	if (got == k->linear_len + (k->tagged ? 4 : 0))
 		got = skb_copy_frags(skb, k, r->data, got, want);
 	r->cap_len = got < snap ? got : snap;
+	return 0;
 }
 
 static __always_inline void emit(void *ctx, struct sonde_ledger *l, struct net_scratch *s)
