@@ -30,7 +30,7 @@
 struct cpu_event_link {
 	uint32_t cpu;
 	int fd;			/* of link */
-	uint64_t enabled_ns;	/* as its event said last */
+	uint64_t enabled_ns;	/* the last value read from fd */
 	struct bpf_link *link;
 };
 struct cpu_event_fd { uint32_t cpu; int fd; };

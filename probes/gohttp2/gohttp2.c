@@ -84,7 +84,7 @@ static uint32_t value_bytes(const struct gohttp2_conf *c)
 	return (uint32_t)MIN(most ? most : VALUE_BYTES, (uint64_t)GOHTTP2_VALUE_BYTES_MAX);
 }
 
-/* Bit set of the name lengths of --header; the kernel side knows the lengths of names always wanted. */
+/* Bit set of the name lengths of --header; the kernel side knows the lengths of names always selected. */
 static uint64_t lengths(const struct gohttp2_conf *c)
 {
 	uint64_t bits = 0;

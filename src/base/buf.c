@@ -279,7 +279,7 @@ static void add_converted(struct buf *b, const struct conversion *c, struct argu
 	}
 }
 
-/* False, with a part of the text added, if the C library must do it. */
+/* False at a conversion that it leaves to the C library; the text before it is added then. */
 static bool add_format(struct buf *b, const char *fmt, struct arguments *a)
 {
 	struct conversion c;

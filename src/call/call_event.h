@@ -58,7 +58,7 @@ enum call_event_end {
 	CALL_EVENT_END_REPLACED, /* its stream number was reused: the end was lost */
 	CALL_EVENT_END_EVICTED,  /* the table of open calls was full */
 	CALL_EVENT_END_UNSENT,   /* it failed before it was sent */
-	CALL_EVENT_END_ONEWAY,   /* its protocol answers it not */
+	CALL_EVENT_END_ONEWAY,   /* its protocol has no response to it */
 	CALL_EVENT_END_LOST,     /* its end was not captured */
 	CALL_EVENT_END__MAX,
 };

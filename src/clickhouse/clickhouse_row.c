@@ -538,7 +538,7 @@ static void follow_names(struct clickhouse_row_plan *p, const struct names *name
 	p->names_count++;
 }
 
-/* Moves the unused steps that the row needs behind the used ones. */
+/* The steps that this row is the first to need join the used ones, which come first. */
 static void use_steps(struct writer *w, const char *const *parts)
 {
 	struct clickhouse_row_plan *p = w->plan;

@@ -250,7 +250,7 @@ static void try_each(struct hooks *h)
 	choose(h);
 }
 
-/* The error of a program that the kernel should take, else of a program that it cannot have. */
+/* The error of a program that should load on this kernel, else of one that cannot. */
 static const struct err *first_error(const struct hooks *h)
 {
 	const struct err *first = NULL;

@@ -318,7 +318,7 @@ int scap_fields_get(const struct event *ev, const struct field *f, struct value 
 	if (f->off == SF_UNTOLD)
 		return -ENOENT;
 	if (f->off >= SF__MORE)
-		return scap_fields_more_get(v, f, ret);
+		return scap_fields_rare_get(v, f, ret);
 	if (f->off >= SF__FD)
 		return scap_fields_fd_get(v, f, ret);
 	if (f->off >= SF__PROC)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Numbers of sysdig's fields (field->off), by the file that computes them: scap_fields.c the event,
- * scap_fields_proc.c processes, users and containers, scap_fields_fd.c descriptors, scap_fields_more.c the others.
+ * scap_fields_proc.c processes, users and containers, scap_fields_fd.c descriptors, scap_fields_rare.c the others.
  */
 #ifndef SCAP_FIELDS_ID_H
 #define SCAP_FIELDS_ID_H
@@ -49,7 +49,7 @@ enum field_id {
 
 /* Value of field f->off, by range. 0, or -ENOENT if the event has none. */
 int scap_fields_proc_get(const struct scap_view *v, const struct field *f, struct value *ret);
-int scap_fields_more_get(const struct scap_view *v, const struct field *f, struct value *ret);
+int scap_fields_rare_get(const struct scap_view *v, const struct field *f, struct value *ret);
 int scap_fields_syslog_get(const struct scap_view *v, enum field_id w, struct value *ret);
 int scap_fields_fd_get(const struct scap_view *v, const struct field *f, struct value *ret);
 

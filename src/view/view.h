@@ -58,7 +58,7 @@ struct view_col {
 struct view {
 	const char *name, *title, *sort;	/* sort: heading of a column */
 	const char *drill;			/* names of the views that a row opens, separated by blanks */
-	struct view_key keys[VIEW_KEYS];	/* up to head NULL; none: all events are one row */
+	struct view_key keys[VIEW_KEYS];	/* ends with head NULL; empty: all events are one row */
 	struct view_note notes[VIEW_NOTES];
 	struct view_col cols[VIEW_COLS];
 };

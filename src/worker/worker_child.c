@@ -48,7 +48,7 @@ static int place_fds(struct worker_child *c, int fds[static WORKER_FDS_MAX])
 		r = move_up(&c->report_fd, least);
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		fds[i] = c->opts->fds[i];
-		r = move_up(&fds[i], least);	/* first out of the way of each other's places */
+		r = move_up(&fds[i], least);	/* above all places, so that none overwrites another */
 	}
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		fds[i] = dup3(fds[i], WORKER_FD_FIRST + (int)i, O_CLOEXEC);

@@ -58,7 +58,7 @@ bool call_pipeline_heads(const __u8 *bytes, __u32 kept)
 struct line_end {
 	const __u8 *bytes;
 	__u64 content;		/* the number that this word is */
-	__u32 at, word, wanted;	/* next byte; words before it; place of the number */
+	__u32 at, word, number_word;	/* next byte; words before it; place of the number */
 	bool whole;
 };
 
@@ -70,9 +70,9 @@ static long line_step(__u32 i, void *ctx)
 	l->at = i + 1;
 	l->whole = b == '\n';
 	l->word += b == ' ';
-	if (b == ' ' && l->wanted == WORD_LAST)
+	if (b == ' ' && l->number_word == WORD_LAST)
 		l->content = 0;
-	if (l->wanted && (l->word == l->wanted || l->wanted == WORD_LAST) && b >= '0' && b <= '9')
+	if (l->number_word && (l->word == l->number_word || l->number_word == WORD_LAST) && b >= '0' && b <= '9')
 		l->content = l->content * 10 + b - '0';
 	return l->whole;
 }
@@ -96,10 +96,11 @@ static __always_inline __u32 length_word(const __u8 *b, bool nats)
 
 static __always_inline bool lines_follow(const __u8 *bytes, __u32 kept, __u32 size, bool nats)
 {
-	struct line_end l = { .bytes = bytes, .wanted = length_word(bytes, nats) };
+	struct line_end l = { .bytes = bytes, .number_word = length_word(bytes, nats) };
 
 	bpf_loop(kept < HEAD_SEARCHED ? kept : HEAD_SEARCHED, line_step, &l, 0);
-	return l.whole && l.at + l.content + (l.wanted ? 2 : 0) + (l.wanted == 3 ? MEMCACHED_END : 0) < size;
+	return l.whole &&
+	       l.at + l.content + (l.number_word ? 2 : 0) + (l.number_word == 3 ? MEMCACHED_END : 0) < size;
 }
 
 static __always_inline __u32 be32_at(const __u8 *b)

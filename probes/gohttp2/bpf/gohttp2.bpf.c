@@ -200,7 +200,7 @@ static __noinline int add_entry(struct gohttp2_scratch *s, const struct gohttp2_
 	return 0;
 }
 
-/* Adds the wanted entries of the group in s->group. */
+/* Adds the selected entries of the group in s->group. */
 static __always_inline void take_group(struct gohttp2_scratch *s, const struct gohttp2_layout *l)
 {
 	bool pairs = l->map_kind == GOHTTP2_MAP_PAIRS;
@@ -266,7 +266,7 @@ static long walk_group(__u32 i, struct walk *w)
 	return 0;
 }
 
-/* Lengths of wanted names of a response with HTTP status @code; trailers have none and carry gRPC's status. */
+/* Lengths of selected names of a response with HTTP status @code; trailers have none and carry gRPC's status. */
 static __always_inline __u64 lengths_of_response(const struct gohttp2_scratch *s, __u32 code)
 {
 	__u64 lengths = code >= 200 ? gohttp2_lengths : 0;

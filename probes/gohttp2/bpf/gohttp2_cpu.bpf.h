@@ -41,7 +41,7 @@ struct gohttp2_header_cache {
 	__u64 print;		/* fingerprint of the headers below; 0 = empty */
 	__u64 missed;		/* fingerprint of the last miss */
 	__u64 epoch;
-	__u32 tgid, wanted;
+	__u32 tgid, selected;
 	__u32 n, len;		/* headers; bytes of fields */
 	struct gohttp2_hf hf[AGAIN_HEADERS];
 	__u8 data[AGAIN_BYTES];

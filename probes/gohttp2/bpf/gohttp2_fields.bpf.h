@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later OR BSD-2-Clause */
 /*
- * Headers of a frame. Wanted ones are copied at once, since the program reuses the array when the function returns.
- * The length of the name alone rules out most headers; those always wanted need no map look-up. Values of secrets are
- * not copied. Payload of a DATA frame is a header without a name and is never cached: programs reuse its memory.
+ * Headers of a frame. Selected ones are copied at once, since the program reuses the array when the function returns.
+ * The length of the name alone rules out most headers; those always selected need no map look-up. Values of secrets
+ * are not copied. Payload of a DATA frame is a header without a name and is never cached: programs reuse its memory.
  *
  * Header cache: strings at the same addresses are equal until the GC cycle ends (gohttp2_string_cache.bpf.h), and
- * literals that a program sends always are. If the wanted names and values of a frame lie where those of an earlier
+ * literals that a program sends always are. If the selected names and values of a frame lie where those of an earlier
  * frame did, its fields are copied as a block: mostly repeated requests of a method on one connection, and trailers.
  * An entry is written at the second miss with the same addresses, so that headers that differ in each request do not
  * evict it; entries of an older epoch are rebuilt at once. Per CPU, with preemption off (gohttp2_state.bpf.h).
@@ -103,7 +103,7 @@ static __always_inline __u64 lower(__u64 w)
 	return w | (upper & ~w & 0x80 * ones) >> 2;
 }
 
-/* Number of a header that is always wanted, else GOHTTP2_H_OTHER. @n: padded with zeros. */
+/* Number of a header that is always selected, else GOHTTP2_H_OTHER. @n: padded with zeros. */
 static __always_inline __u32 known_header(const union name_words *n)
 {
 	return
@@ -145,7 +145,7 @@ static __always_inline bool is_literal(const struct gohttp2_layout *l, __u64 ptr
 	return ptr >= l->fixed_lo && ptr < l->fixed_hi && len <= l->fixed_hi - ptr;
 }
 
-/* Number of the header with this name, GOHTTP2_H_OTHER if not always wanted; -1 = unreadable. */
+/* Number of the header with this name, GOHTTP2_H_OTHER if not always selected; -1 = unreadable. */
 static __always_inline int header_of(struct gohttp2_layout *l, const struct gohttp2_string *s)
 {
 	__u64 ptr = s->ptr, len = s->len, *known = &l->names[slot_of(ptr) & (GOHTTP2_LEARNT - 1)], k = *known;
@@ -232,7 +232,7 @@ static __always_inline bool is_lasting(const struct gohttp2_scratch *s, const st
 	return !(s->rec.flags & GOHTTP2_F_SENT) || !v->len || is_literal(l, v->ptr, v->len);
 }
 
-/* Adds a header whose name has a wanted length. */
+/* Adds a header whose name has a selected length. */
 static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_layout *l,
 				      const struct gohttp2_hf *hf)
 {
@@ -251,7 +251,7 @@ static __always_inline int take_field(struct gohttp2_scratch *s, struct gohttp2_
 		s->header = header;	/* else the verifier explores each of a dozen values */
 		barrier();
 		header = s->header;
-		if (header != GOHTTP2_H_OTHER && s->wanted >> (header & 31) & 1)
+		if (header != GOHTTP2_H_OTHER && s->selected >> (header & 31) & 1)
 			return add_known(s, l, header, &hf->value);
 	}
 	if (gohttp2_lengths >> hf->name.len & 1 && !is_map_of_trailers(s))
@@ -277,7 +277,7 @@ struct places {
 	__u64 conn;
 	__u64 lengths;		/* of selected names */
 	__u32 n;
-	__u32 wanted;
+	__u32 selected;
 };
 
 /*
@@ -289,7 +289,7 @@ static __always_inline __u64 looked_at(const struct places *p, __u32 i)
 	return -(p->lengths >> (p->hf[i].name.len & 63) & 1) & -(__u64)((i - p->n) >> 31);
 }
 
-/* Fingerprint of the addresses of the wanted values; never 0. @most: a constant, at least p->n. */
+/* Fingerprint of the addresses of the selected values; never 0. @most: a constant, at least p->n. */
 static __always_inline __u64 print_of(const struct places *p, __u32 most)
 {
 	__u64 print = p->conn;
@@ -329,7 +329,7 @@ static __always_inline bool same_places(const struct places *p, const struct goh
 static __always_inline bool is_again(const struct places *p, const struct gohttp2_who *who,
 				     const struct gohttp2_header_cache *a, __u64 print, __u32 most)
 {
-	return a->print == print && a->epoch == who->epoch && a->tgid == who->tgid && a->wanted == p->wanted &&
+	return a->print == print && a->epoch == who->epoch && a->tgid == who->tgid && a->selected == p->selected &&
 	       a->n == p->n && same_places(p, a->hf, most);
 }
 
@@ -352,7 +352,7 @@ static __always_inline void keep_fields(const struct gohttp2_scratch *s, struct 
 	a->print = print;
 	a->epoch = s->who.epoch;
 	a->tgid = s->who.tgid;
-	a->wanted = s->wanted;
+	a->selected = s->selected;
 	a->n = n;
 	a->len = s->off;
 	__builtin_memcpy(a->hf, s->hf, sizeof(a->hf));
@@ -407,7 +407,7 @@ static __always_inline void take_pieces(struct gohttp2_scratch *s)
 /* ---- all headers of a frame ---- */
 
 /*
- * Response headers of gRPC's server of which none is wanted. Their status is always 200 (PROTOCOL-HTTP2.md,
+ * Response headers of gRPC's server of which none is selected. Their status is always 200 (PROTOCOL-HTTP2.md,
  * "Responses").
  */
 static __always_inline bool is_plain_response(__u8 side, __u8 flags)
@@ -418,7 +418,7 @@ static __always_inline bool is_plain_response(__u8 side, __u8 flags)
 }
 
 /* gRPC's transport sends POST requests only, and its responses have the content-type of the request. */
-static __always_inline __u32 wanted_headers(__u8 side, __u8 flags)
+static __always_inline __u32 selected_headers(__u8 side, __u8 flags)
 {
 	if (flags & GOHTTP2_F_WEB)
 		return ~0u;
@@ -427,12 +427,12 @@ static __always_inline __u32 wanted_headers(__u8 side, __u8 flags)
 	return flags & GOHTTP2_F_SENT ? ~(1u << GOHTTP2_H_CONTENT_TYPE) : ~0u;
 }
 
-/* Without ":method", names of its length need not be read; ":scheme" is never wanted. */
-static __always_inline __u64 wanted_lengths(__u32 wanted)
+/* Without ":method", names of its length need not be read; ":scheme" is never selected. */
+static __always_inline __u64 selected_lengths(__u32 selected)
 {
 	__u64 known = known_lengths;
 
-	if (!(wanted & 1u << GOHTTP2_H_METHOD))
+	if (!(selected & 1u << GOHTTP2_H_METHOD))
 		known &= ~(1ull << (sizeof(":method") - 1));
 	return known | gohttp2_lengths;
 }
@@ -480,9 +480,9 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 		s->rec.code = 200;
 		return NULL;
 	}
-	s->wanted = wanted_headers(s->rec.side, s->rec.flags);
+	s->selected = selected_headers(s->rec.side, s->rec.flags);
 	if (s->fields.ptr)
-		s->lengths = wanted_lengths(s->wanted);
+		s->lengths = selected_lengths(s->selected);
 	barrier_var(have); /* verifiers before 6.2 lose bounds when a register is narrowed */
 	if (!have || have > HF_MAX)
 		return NULL;
@@ -493,7 +493,7 @@ static __always_inline const struct gohttp2_header_cache *take_fields(struct goh
 	if (may_repeat(s, have, alone)) {
 		p.n = have;
 		p.lengths = s->lengths;
-		p.wanted = s->wanted;
+		p.selected = s->selected;
 		print = print_of(&p, AGAIN_HEADERS);
 		again = again_in(my_cpu(), print);
 		if (again)

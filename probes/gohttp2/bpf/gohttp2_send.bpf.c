@@ -369,8 +369,8 @@ bool gohttp2_send_repeat(struct bpf_user_regs *regs, struct gohttp2_layout *layo
 	p.hf = m.hf;
 	p.conn = r.frame.conn;
 	p.n = r.frame.n_fields;
-	p.wanted = wanted_headers(r.frame.side, r.frame.flags);
-	p.lengths = wanted_lengths(p.wanted);
+	p.selected = selected_headers(r.frame.side, r.frame.flags);
+	p.lengths = selected_lengths(p.selected);
 	again = r.near ? find_again(&m, cpu, layout, task, &p, r.fields, REPEAT_HEADERS) :
 			 find_again(&m, cpu, layout, task, &p, r.fields, 2);
 	if (!again)

@@ -77,7 +77,7 @@ struct gohttp2_scratch {
 	struct gohttp2_who who;
 	struct gohttp2_string fields;	/* headers of this frame; ptr 0: already in hf */
 	__u64 lengths;			/* bit n: names of n bytes are selected */
-	__u32 wanted;			/* bit n: enum gohttp2_header n is selected */
+	__u32 selected;			/* bit n: enum gohttp2_header n is selected */
 	__u64 conn, conn_type, conn_itab; /* being unwrapped: object, dynamic type, itab or 0 */
 	__u64 caller;			/* call that the goroutine of a client's request serves; 0 = none */
 	__u32 caller_how, pad;		/* SONDE_HOW_* */

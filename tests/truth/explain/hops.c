@@ -67,7 +67,7 @@ static pthread_cond_t ordered = PTHREAD_COND_INITIALIZER;
 static uint64_t hold_us;
 static volatile int held;
 
-/* Takes the lock when a request orders it, and works with it. */
+/* At a request's order, takes the lock and works while holding it. */
 static void *keep_stock(void *arg)
 {
 	(void)arg;

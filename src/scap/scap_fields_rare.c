@@ -165,7 +165,7 @@ static int get_container_part(const struct scap_view *v, enum field_id w, struct
 	}
 }
 
-int scap_fields_more_get(const struct scap_view *v, const struct field *f, struct value *ret)
+int scap_fields_rare_get(const struct scap_view *v, const struct field *f, struct value *ret)
 {
 	enum field_id w = (enum field_id)f->off;
 
