@@ -5,7 +5,8 @@
  *
  *	lseek(-1000, pid, 0)	lseek(-1001, number of the stage, 0)
  *
- *	chain FOLDER STAGES RUNS CALLS SEED	runs chains of STAGES images, each makes CALLS such calls
+ *	chain FOLDER STAGES RUNS CALLS SEED	runs chains of up to STAGES images, the first of all;
+ *						each makes CALLS such calls
  *	chain busy				a loop until killed
  */
 #define _GNU_SOURCE
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
 		return 2;
 	srandom((unsigned)atoi(argv[5]));
 	for (long i = 0, runs = atol(argv[3]); i < runs; i++)
-		if (run_stage(argv[1], 0, random() % atol(argv[2]), argv[4]))
+		if (run_stage(argv[1], 0, i ? random() % atol(argv[2]) : atol(argv[2]) - 1, argv[4]))
 			return 1;
 	return 0;
 }
