@@ -273,8 +273,7 @@ static void report_none(int code, const struct err *err, hook_report_fn fn, void
 		report.state = code == -ENOENT || code == -ENOTSUP ? HOOK_ABSENT :
 			       code == -EPERM || code == -EACCES   ? HOOK_REFUSED : HOOK_FAILED;
 		snprintf(report.why, sizeof(report.why), "%.255s", err->msg);
-		snprintf(report.fallback, sizeof(report.fallback), "%s",
-			 call_hooks[i].fallback ? call_hooks[i].fallback : "");
+		snprintf(report.fallback, sizeof(report.fallback), "%s", call_hooks[i].fallback);
 		fn(ctx, &report);
 	}
 }

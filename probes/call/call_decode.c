@@ -260,12 +260,11 @@ static int decode_conn(const struct sonde_rec *r, struct event *ev, const struct
 {
 	struct call_decode_state *st = state_at(r, em);
 	struct call_socket_ends ends = { 0 };
-	struct cursor c = cur_init(r, r->len);
 	struct call_conn_rec rec;
 	struct call_socket *s;
 
 	(void)ev;
-	if (!cur_copy(&c, &rec, sizeof(rec)))
+	if (!decode_fixed(r, &rec, sizeof(rec)))
 		return -EBADMSG;
 	s = get_socket(st, rec.cookie, layer_of(rec.source));
 	if (!s)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probes/call/call_seen.h"
 
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "call/call_event.h"
+#include "event/decode.h"
 #include "probes/call/call_body.h"
 #include "probes/call/call_wire.h"
 
@@ -29,10 +29,9 @@ static const char *source_of(uint8_t source)
 /* Of plain text it does not name the library. */
 static bool conn_seen(const struct sonde_rec *r, struct call_seen *ret)
 {
-	struct cursor c = cur_init(r, r->len);
 	struct call_conn_rec rec;
 
-	if (!cur_copy(&c, &rec, sizeof(rec)))
+	if (!decode_fixed(r, &rec, sizeof(rec)))
 		return false;
 	*ret = (struct call_seen){
 		.cookie = rec.cookie,
@@ -46,10 +45,9 @@ static bool conn_seen(const struct sonde_rec *r, struct call_seen *ret)
 
 static bool data_seen(const struct sonde_rec *r, struct call_seen *ret)
 {
-	struct cursor c = cur_init(r, r->len);
 	struct call_data_rec rec;
 
-	if (!cur_copy(&c, &rec, sizeof(rec)))
+	if (!decode_fixed(r, &rec, sizeof(rec)))
 		return false;
 	*ret = (struct call_seen){
 		.cookie = rec.cookie,

@@ -481,11 +481,10 @@ static int give_names(struct probe *p, const struct sonde_rec *rec)
 /* A missing mapping has gone with its process, or with the program that it ran. */
 static void count_cut(struct cpu_state *s, const struct sonde_rec *rec)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_sample_rec r;
 	bool later;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return;
 	later = r.mode & CPU_MODE_LATER;
 	if (r.user_end == SONDE_STACK_NO_TABLE || (later && r.user_end == SONDE_STACK_NO_MAPPING))
@@ -504,10 +503,9 @@ static void put_late(void *ctx, struct cpu_sample_rec *r)
 static int load_table(struct probe *p, const struct sonde_rec *rec)
 {
 	struct cpu_state *s = p->state;
-	struct cursor c = cur_init(rec, rec->len);
 	struct cpu_need_rec need;
 
-	if (s->tables && cur_copy(&c, &need, sizeof(need)))
+	if (s->tables && decode_fixed(rec, &need, sizeof(need)))
 		cpu_tables_need(s->tables, &need); /* the walker requests a vanished file again */
 	if (s->late)
 		cpu_deferred_take(s->late);

@@ -674,10 +674,9 @@ static int emit_range(struct event *ev, uint8_t frame, const struct emitter *em)
 
 static int decode_range(const struct sonde_rec *r, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(r, r->len);
 	struct gohttp2_range_rec range;
 
-	if (!cur_copy(&c, &range, sizeof(range)))
+	if (!decode_fixed(r, &range, sizeof(range)))
 		return -EBADMSG;
 	ev->keys.rpc_stream = range.stream;
 	return emit_range(ev, range.frame, em);

@@ -21,8 +21,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "event/decode.h"
 #include "loop/coop.h"
-#include "base/cursor.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/map.h"
@@ -521,12 +521,11 @@ bool gohttp2_files_can_watch(struct gohttp2_files *f, uint32_t tgid)
 
 int gohttp2_files_mapping(struct gohttp2_files *f, const struct sonde_rec *r)
 {
-	struct cursor c = cur_init(r, r->len);
 	_cleanup_close_ int fd = -1;
 	struct sonde_mmap_rec map;
 	struct file *file;
 
-	if (!cur_copy(&c, &map, sizeof(map)))
+	if (!decode_fixed(r, &map, sizeof(map)))
 		return -EBADMSG;
 	fd = gohttp2_mapped_open(f->mapped, f->proc_fd, &map);
 	if (fd < 0)

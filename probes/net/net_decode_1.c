@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/cursor.h"
 #include "event/decode.h"
 #include "probes/net/net_wire.h"
 #include "probes/net/net_1_wire.h"
@@ -70,12 +69,11 @@ static void convert(struct net_rec *to, const struct net_rec_1 *r)
 
 int net_decode_1_upgrade(const struct sonde_rec *rec, struct arena *scratch, const struct sonde_rec **ret)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_rec_1 old;
 	struct net_rec *r;
 	size_t rest;
 
-	if (!cur_copy(&c, &old, sizeof(old)))
+	if (!decode_fixed(rec, &old, sizeof(old)))
 		return -EBADMSG;
 	rest = rec->len - sizeof(old);
 	r = arena_alloc(scratch, sizeof(*r) + rest);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/macros.h"
+#include "event/decode.h"
 #include "event/names.h"
 #include "probe/env.h"
 #include "probes/net/flow/net_flow_wire.h"
@@ -115,11 +116,10 @@ static int name_stack(struct net_names *n, const struct net_rec *r, struct curso
 
 static int name_refused(struct net_names *n, const struct sonde_rec *rec)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_refused_rec r;
 	int ret;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return 0; /* the decoder counts it */
 	ret = net_names_space(n, r.netns);
 	return ret < 0 ? ret : net_names_iface(n, r.netns, r.ifindex, r.ifname);

@@ -119,11 +119,10 @@ static void set_who(struct event *ev, struct proc_task_body *b, const struct pro
 
 static int decode_fork(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct proc_fork_rec r;
 	struct proc_task_body b = { 0 };
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	set_who(ev, &b, &r.who);
 	b.task.maker_tgid = r.maker_tgid;
@@ -165,11 +164,10 @@ static int decode_image(const struct sonde_rec *rec, struct event *ev, const str
 
 static int decode_exit(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct proc_exit_body b = { 0 };
 	struct proc_exit_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	b.status = (uint32_t)(r.last ? r.group_status : r.status);
 	memcpy(b.comm, r.comm, sizeof(b.comm));
@@ -178,11 +176,10 @@ static int decode_exit(const struct sonde_rec *rec, struct event *ev, const stru
 
 static int decode_rename(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct proc_rename_body b = { 0 };
 	struct proc_rename_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	memcpy(b.task.comm, r.comm, sizeof(b.task.comm));
 	memcpy(b.old, r.old, sizeof(b.old));
@@ -191,11 +188,10 @@ static int decode_rename(const struct sonde_rec *rec, struct event *ev, const st
 
 static int decode_cgroup(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct proc_cgroup_rec r;
 	struct sec_state state;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	ev->keys.cgroup_id = r.cgroup_id;
 	return emit_state(ev, &state, SEC_STATE_CGROUP, false, em);
@@ -232,11 +228,10 @@ static int decode_mmap(const struct sonde_rec *rec, struct event *ev, const stru
 
 static int decode_socket(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct proc_socket_body b = { 0 };
 	struct proc_socket_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
+	if (!decode_fixed(rec, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	ev->keys.cookie = r.cookie;
 	ev->keys.cgroup_id = r.cgroup_id;

@@ -154,6 +154,14 @@ static inline const struct sonde_ident *decode_ident(const struct sonde_rec *r)
 	return r->flags & SONDE_RF_IDENT ? (const struct sonde_ident *)(r + 1) : NULL;
 }
 
+/* Copies the first @size bytes of @r, or zeroes @to if it is shorter. */
+static inline bool decode_fixed(const struct sonde_rec *r, void *to, size_t size)
+{
+	struct cursor c = cur_init(r, r->len);
+
+	return cur_copy(&c, to, size);
+}
+
 /* Body of @r behind its header and identity block. */
 static inline struct cursor decode_body(const struct sonde_rec *r)
 {

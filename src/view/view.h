@@ -32,6 +32,11 @@ static inline bool view_op_is_time(enum view_op op)
 	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
 }
 
+static inline bool view_op_is_of_flows(enum view_op op)
+{
+	return op >= VIEW_GROWTH && op <= VIEW_ACTIVE;
+}
+
 enum view_measure { VIEW_NUMBER, VIEW_BYTES, VIEW_NS, VIEW_PERCENT, VIEW_MEASURE__MAX };
 
 struct view_key {

@@ -97,16 +97,11 @@ static void share_hists(struct view_fold *f)
 	}
 }
 
-static bool is_of_flows(enum view_op op)
-{
-	return op >= VIEW_GROWTH && op <= VIEW_ACTIVE;
-}
-
 static void place_flow_cols(struct view_fold *f)
 {
 	f->active = NO_COL;
 	for (size_t i = 0; i < f->n_cols && f->n_flow_cols < FLOW_COLS; i++) {
-		if (!is_of_flows(f->view->cols[i].op))
+		if (!view_op_is_of_flows(f->view->cols[i].op))
 			continue;
 		if (f->view->cols[i].op == VIEW_ACTIVE)
 			f->active = i;
@@ -260,7 +255,7 @@ static int next_interval(struct view_fold *f, struct group *g)
 	g->events[LAST] = g->events[NOW];
 	g->events[NOW] = 0;
 	for (size_t i = 0; i < f->n_cols; i++)
-		g->values[ALL][i] += is_of_flows(f->view->cols[i].op) ? 0 : g->values[NOW][i];
+		g->values[ALL][i] += view_op_is_of_flows(f->view->cols[i].op) ? 0 : g->values[NOW][i];
 	memcpy(g->values[LAST], g->values[NOW], sizeof(g->values[LAST]));
 	memset(g->values[NOW], 0, sizeof(g->values[NOW]));
 	for (size_t i = 0; r >= 0 && i < f->n_hists; i++) {
@@ -647,7 +642,7 @@ static int put_time(const struct view_fold *f, const struct group *g, unsigned s
 
 static uint64_t value_of(const struct view_fold *f, const struct group *g, unsigned span, size_t col)
 {
-	const bool with_now = span == ALL && !is_of_flows(f->view->cols[col].op);
+	const bool with_now = span == ALL && !view_op_is_of_flows(f->view->cols[col].op);
 
 	return g->values[span][col] + (with_now ? g->values[NOW][col] : 0);
 }

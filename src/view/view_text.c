@@ -106,9 +106,7 @@ static void put_right(const char *text, unsigned width, struct buf *out)
 
 static bool is_rate(enum view_op op)
 {
-	return op == VIEW_COUNT || op == VIEW_TRUE || op == VIEW_SUM || op == VIEW_GROWTH || op == VIEW_SENT ||
-	       op == VIEW_RECEIVED || op == VIEW_FROM || op == VIEW_TO || op == VIEW_IN || op == VIEW_OUT ||
-	       op == VIEW_FLOWS;
+	return op <= VIEW_SUM || (view_op_is_of_flows(op) && op != VIEW_ACTIVE);
 }
 
 /* Totals show the time itself: "CPU" in place of "CPU%". */

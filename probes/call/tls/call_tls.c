@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/cursor.h"
 #include "base/err.h"
 #include "base/io.h"
 #include "base/macros.h"
@@ -27,6 +26,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "elf/mapped_file.h"
+#include "event/decode.h"
 #include "gobin/gobin.h"
 #include "loop/coop.h"
 #include "probes/call/call_wire.h"
@@ -334,13 +334,12 @@ static bool key_of(const struct sonde_mmap_rec *r, struct mapped_key *ret)
 
 int call_tls_mapping(struct call_tls *t, const struct sonde_rec *r)
 {
-	struct cursor c = cur_init(r, r->len);
 	_cleanup_close_ int fd = -1;
 	struct sonde_mmap_rec map;
 	struct mapped_file where;
 	struct mapped_key key;
 
-	if (!cur_copy(&c, &map, sizeof(map)))
+	if (!decode_fixed(r, &map, sizeof(map)))
 		return -EBADMSG;
 	if (!key_of(&map, &key) || map_find(&t->mapped, &key))
 		return -ENOENT;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/decode.h"
@@ -47,11 +46,10 @@ static const struct xlat way_xlat = { .name = "count_dir", .vals = way_vals, .n 
 
 int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_count_event *b;
 	struct net_count_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)

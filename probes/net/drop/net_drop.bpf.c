@@ -138,13 +138,6 @@ static __always_inline bool sender_by_socket(struct net_end *e, struct sock *sk,
 	       e->known;
 }
 
-static __always_inline struct net_scratch *scratch_of_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&net_scratch, &cpu);
-}
-
 /*
  * The ends of the packet in this CPU's scratch: the receiver that the kernel names, else the sender by its socket,
  * else both by addresses. Each step is a function of its own to the verifier, which takes longest for these look-ups:
@@ -301,10 +294,10 @@ const volatile bool drop_turns_only; /* and reports no drop but those of is_echo
 __noinline int drop_turn(__u64 addr, __u32 reason)
 {
 	struct sk_buff *skb = (struct sk_buff *)addr;
-	__u32 cpu = bpf_get_smp_processor_id(), netns, ifindex;
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_scratch *s = scratch_of_cpu();
 	struct net_flow_direction *turn;
 	struct sonde_tuple origin;
+	__u32 netns, ifindex;
 	void *table;
 
 	if (!s || !s->sent.family || s->is_error)

@@ -150,8 +150,7 @@ static __always_inline bool owner_is_final(const struct net_flow_entry *f)
 
 static __always_inline void query_owner(struct __sk_buff *skb, struct net_flow_entry *f, __u8 way)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_scratch *s = scratch_of_cpu();
 
 	if (!s || s->busy) /* the next report tries again */
 		return;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/decode.h"
@@ -20,11 +19,10 @@
 
 int net_mib_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_mib_event *b;
 	struct net_mib_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || !memchr(r.name, '\0', sizeof(r.name)))
+	if (!decode_fixed(rec, &r, sizeof(r)) || !memchr(r.name, '\0', sizeof(r.name)))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/cursor.h"
 #include "cilium/notify.h"
 #include "cilium/print.h"
 #include "event/decode.h"
@@ -43,12 +42,11 @@ static int add_notify(struct event *ev, const struct net_sock_rec *r, struct are
 
 int net_sock_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_datapath_event_event *b;
 	struct net_sock_rec r;
 	int ret;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
+	if (!decode_fixed(rec, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)

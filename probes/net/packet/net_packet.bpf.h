@@ -93,10 +93,16 @@ MAP(inst_net_remote, LRU_HASH, 65536, struct sonde_tuple, struct net_remote);
 
 #define NET_REMOTE_FRESH_NS 60000000000ULL /* after that the tuple may belong to another socket */
 
-static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
+static __always_inline struct net_scratch *scratch_of_cpu(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+
+	return bpf_map_lookup_elem(&net_scratch, &cpu);
+}
+
+static __always_inline struct net_scratch *scratch_take(struct sonde_ledger *l)
+{
+	struct net_scratch *s = scratch_of_cpu();
 
 	if (!s || s->busy) {
 		rec_lost(l, SONDE_LOST_RECURSION);
@@ -381,8 +387,7 @@ static __always_inline void scratch_begin(struct net_scratch *s)
 /* The same for this CPU's scratch: a function of its own to the verifier. */
 __weak __noinline int tuples_begin(void)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_scratch *s = scratch_of_cpu();
 
 	if (s)
 		scratch_begin(s);
@@ -413,8 +418,7 @@ static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32
 /* The same for this CPU's scratch: the verifier walks what follows once, not once per form of a header. */
 __weak __noinline int scratch_tuples(__u32 link, __u32 netns)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_scratch *s = scratch_of_cpu();
 
 	return s && fill_tuples(s, link, netns);
 }

@@ -475,8 +475,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 /* local_process() for a packet of which no header was copied yet. */
 static __always_inline struct sonde_owner *process_of(struct __sk_buff *skb, __u8 dir, __u32 link)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct net_scratch *s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	struct net_scratch *s = scratch_of_cpu();
 	struct sonde_owner *o = NULL;
 
 	if (!s || s->busy)

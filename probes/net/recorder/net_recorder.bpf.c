@@ -109,7 +109,6 @@ static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch 
 /* Remembers the sender like net_tc.bpf.c, so that a drop on the receiving side finds it. */
 static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct net_scratch *s;
 	struct sonde_owner *o;
 	__u64 cookie;
@@ -118,7 +117,7 @@ static __always_inline void feed(struct __sk_buff *skb, __u32 link)
 		return;
 	cookie = bpf_get_socket_cookie(skb);
 	o = owner_by_cookie(cookie);
-	s = bpf_map_lookup_elem(&net_scratch, &cpu);
+	s = scratch_of_cpu();
 	if (!o || !s || s->busy)
 		return;
 	s->busy = 1;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/decode.h"
@@ -66,11 +65,10 @@ static uint64_t between(uint64_t from, uint64_t to)
 
 int net_event_dump_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_recorder_dump_event *b;
 	struct net_recorder_dump_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)

@@ -275,13 +275,6 @@ static __always_inline __u64 group_member(const struct sock *any, __u32 steps)
 	return 0;
 }
 
-static __always_inline struct net_scratch *scratch_of_cpu(void)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&net_scratch, &cpu);
-}
-
 /*
  * Listener and its process, by the packet's tuples in the scratch of this CPU. A function of its own to the verifier,
  * which would walk the group on each way to it.

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cursor.h"
 #include "base/macros.h"
 #include "base/str.h"
 #include "event/decode.h"
@@ -32,11 +31,10 @@ static const struct xlat step_xlat = { .name = "refused_step", .vals = step_vals
 
 int net_refused_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_refused_event *b;
 	struct net_refused_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)) || !ipaddr_bytes(r.family))
+	if (!decode_fixed(rec, &r, sizeof(r)) || !ipaddr_bytes(r.family))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)
@@ -55,11 +53,10 @@ int net_refused_decode(const struct sonde_rec *rec, struct event *ev, const stru
 
 int net_refused_decode_unexplained(const struct sonde_rec *rec, struct event *ev, const struct emitter *em)
 {
-	struct cursor c = cur_init(rec, rec->len);
 	struct net_unexplained_event *b;
 	struct net_unexplained_rec r;
 
-	if (!cur_copy(&c, &r, sizeof(r)))
+	if (!decode_fixed(rec, &r, sizeof(r)))
 		return -EBADMSG;
 	b = event_decode_new_body(ev, em);
 	if (!b)

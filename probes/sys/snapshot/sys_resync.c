@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "event/decode.h"
 #include "loop/coop.h"
 #include "base/cursor.h"
 #include "base/err.h"
@@ -226,11 +227,10 @@ static void read_again(struct resync *h, uint32_t tgid, uint32_t tid, bool is_ne
 /* Is it the return of fork() in the child? Such a record describes its task by itself. */
 static bool is_beginning(const struct sonde_rec *r)
 {
-	struct cursor c = cur_init(r, r->len);
 	const struct sys_call *call;
 	struct sys_rec rec;
 
-	if (r->type != SYS_REC_EXIT || !cur_copy(&c, &rec, sizeof(rec)) || rec.ret != 0)
+	if (r->type != SYS_REC_EXIT || !decode_fixed(r, &rec, sizeof(rec)) || rec.ret != 0)
 		return false;
 	call = sys_table_call_find(rec.abi, rec.nr);
 	return call && call->flags & SYS_CALL_LIFE &&

@@ -42,6 +42,14 @@ int perf_opts_apply(const struct perf_event_opts *o, struct run_conf *run, struc
 #define PERF_NO_GROUPS "one event is sampled: run sonde profile --event NAME for each"
 #define PERF_NO_ASM "sonde disassembles nothing: use sonde profile --lines for lines, objdump for instructions"
 #define PERF_NO_SWITCH "use --time START,STOP for a span of the recording"
+#define PERF_ASM_ROWS \
+	REFUSED("disassembler-style", 'M', "STYLE", PERF_NO_ASM), REFUSED("asm-raw", 0, NULL, PERF_NO_ASM), \
+	REFUSED("source", 0, NULL, PERF_NO_ASM), REFUSED("objdump", 0, "PATH", PERF_NO_ASM), \
+	REFUSED("addr2line", 0, "PATH", PERF_NO_ASM), REFUSED("prefix", 0, "PREFIX", PERF_NO_ASM), \
+	REFUSED("prefix-strip", 0, "N", PERF_NO_ASM)
+#define PERF_SWITCH_ROWS \
+	REFUSED("switch-on", 0, "EVENT", PERF_NO_SWITCH), REFUSED("switch-off", 0, "EVENT", PERF_NO_SWITCH), \
+	REFUSED("show-on-off-events", 0, NULL, PERF_NO_SWITCH)
 #define PERF_BUILT_IN "names are those of the running kernel, taken while recording: use sonde profile --symfs DIR"
 
 #endif

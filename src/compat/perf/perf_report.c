@@ -149,16 +149,8 @@ static const struct opt report_opts[] = {
 	REFUSED("stitch-lbr", 0, NULL, PERF_NO_BRANCHES),
 	REFUSED("total-cycles", 0, NULL, PERF_NO_BRANCHES),
 	REFUSED("itrace", 0, "OPTS", PERF_NO_AUX, .optional = true),
-	REFUSED("switch-on", 0, "EVENT", PERF_NO_SWITCH),
-	REFUSED("switch-off", 0, "EVENT", PERF_NO_SWITCH),
-	REFUSED("show-on-off-events", 0, NULL, PERF_NO_SWITCH),
-	REFUSED("disassembler-style", 'M', "STYLE", PERF_NO_ASM),
-	REFUSED("asm-raw", 0, NULL, PERF_NO_ASM),
-	REFUSED("source", 0, NULL, PERF_NO_ASM),
-	REFUSED("objdump", 0, "PATH", PERF_NO_ASM),
-	REFUSED("addr2line", 0, "PATH", PERF_NO_ASM),
-	REFUSED("prefix", 0, "PREFIX", PERF_NO_ASM),
-	REFUSED("prefix-strip", 0, "N", PERF_NO_ASM),
+	PERF_SWITCH_ROWS,
+	PERF_ASM_ROWS,
 	OPT_END
 };
 

@@ -150,17 +150,9 @@ static const struct opt top_opts_rows[] = {
 	REFUSED("vmlinux", 'k', "FILE", PERF_BUILT_IN),
 	REFUSED("ignore-vmlinux", 0, NULL, PERF_BUILT_IN),
 	REFUSED("kallsyms", 0, "FILE", PERF_BUILT_IN),
-	REFUSED("switch-on", 0, "EVENT", PERF_NO_SWITCH),
-	REFUSED("switch-off", 0, "EVENT", PERF_NO_SWITCH),
-	REFUSED("show-on-off-events", 0, NULL, PERF_NO_SWITCH),
+	PERF_SWITCH_ROWS,
 	REFUSED("sym-annotate", 0, "NAME", PERF_NO_ASM),
-	REFUSED("disassembler-style", 'M', "STYLE", PERF_NO_ASM),
-	REFUSED("asm-raw", 0, NULL, PERF_NO_ASM),
-	REFUSED("source", 0, NULL, PERF_NO_ASM),
-	REFUSED("objdump", 0, "PATH", PERF_NO_ASM),
-	REFUSED("addr2line", 0, "PATH", PERF_NO_ASM),
-	REFUSED("prefix", 0, "PREFIX", PERF_NO_ASM),
-	REFUSED("prefix-strip", 0, "N", PERF_NO_ASM),
+	PERF_ASM_ROWS,
 	OPT_END
 };
 

@@ -21,27 +21,8 @@ const struct view *ui_view_counts_find(const struct ui_memory *m, const char *na
 bool ui_view_counts_grows(const struct view *v)
 {
 	for (size_t i = 0; i < view_n_cols(v); i++)
-		switch (v->cols[i].op) {
-		case VIEW_GROWTH:
-		case VIEW_SENT:
-		case VIEW_RECEIVED:
-		case VIEW_FROM:
-		case VIEW_TO:
-		case VIEW_IN:
-		case VIEW_OUT:
-		case VIEW_FLOWS:
-		case VIEW_ACTIVE:
+		if (view_op_is_of_flows(v->cols[i].op))
 			return true;
-		case VIEW_COUNT:
-		case VIEW_TRUE:
-		case VIEW_SUM:
-		case VIEW_SHARE:
-		case VIEW_P50:
-		case VIEW_P99:
-		case VIEW_MAX:
-		case VIEW_OP__MAX:
-			break;
-		}
 	return false;
 }
 
