@@ -10,9 +10,10 @@ import veth
 from twins import cpu_s
 
 ROUNDS = 5
-# command: bound of its ratio to monitor
+# command: bound of its ratio to monitor, which is the unit
 COMMANDS = {
-    "monitor": 1, "flows": 1.2, "syscalls": 1, "rpc --source http": 2.5, "rpc --source go": 1, "record --set full": 4,
+    "monitor": None, "flows": 1.2, "syscalls": 1, "rpc --source http": 2.5, "rpc --source go": 1,
+    "record --set full": 4,
 }
 
 
@@ -35,7 +36,8 @@ def main():
     for words, bound in COMMANDS.items():
         value = statistics.median(took[words])
         print(f"figure\t{words}: CPU time until it is ready\t{value:.2f}\ts")
-        print(f"ratio\t{words}: against monitor\t{value / monitor:.2f}\t<=\t{bound:.2f}")
+        if bound:
+            print(f"ratio\t{words}: against monitor\t{value / monitor:.2f}\t<=\t{bound:.2f}")
 
 
 if __name__ == "__main__":

@@ -68,7 +68,24 @@ static inline void bench_receive_sigint(void)
 	signal(SIGINT, SIG_DFL);
 }
 
-/* Ends a watcher by SIGINT; after 30 s it is killed, and the benchmark with it. */
+/* Which program @pid is and where it is in the kernel. */
+static inline void bench_print_process(pid_t pid)
+{
+	static const char *const files[] = { "comm", "stack" };
+	char path[64], line[256];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, files[i]);
+		FILE *f = fopen(path, "re");
+
+		while (f && fgets(line, sizeof(line), f))
+			fputs(line, stderr);
+		if (f)
+			fclose(f);
+	}
+}
+
+/* Ends a watcher by SIGINT; after 30 s it is named and killed, and the benchmark with it. */
 static inline void bench_stop(pid_t pid)
 {
 	kill(pid, SIGINT);
@@ -77,6 +94,7 @@ static inline void bench_stop(pid_t pid)
 			return;
 		usleep(10000);
 	}
+	bench_print_process(pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	bench_die("a watcher did not end within 30 s of SIGINT");
