@@ -317,9 +317,10 @@ static int write_all(const struct outfile *f, const char *data, size_t len, size
 			n = wait_for_reader(f);
 		else if (n == 0)
 			n = -EIO;
-		if (n < 0 && n != -EINTR)
+		if (n > 0)
+			done += (size_t)n;
+		else if (n < 0 && n != -EINTR)
 			break;
-		done += (size_t)MAX(n, (ssize_t)0);
 	}
 	*ret_done = done;
 	return done == len ? 0 : (int)n;

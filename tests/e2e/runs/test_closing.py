@@ -86,14 +86,3 @@ def test_no_traffic_is_said_once(netns):
     for child in children:
         _, err = child.communicate(timeout=READY_S)
         assert err.count("no traffic yet on lo\n") == 1, err
-
-
-def test_nohup_outlives_its_terminal():
-    child = subprocess.Popen(["nohup", BINARY, "syscalls", "--agent=no", "-o", "null"], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while "ready" not in child.stderr.readline():
-        pass
-    child.send_signal(signal.SIGHUP)
-    child.send_signal(signal.SIGINT)
-    assert " calls, " in child.communicate(timeout=READY_S)[1]
-    assert child.returncode == 128 + signal.SIGINT

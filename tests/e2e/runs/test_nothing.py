@@ -6,7 +6,6 @@ import re
 import signal
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -201,25 +200,3 @@ def test_no_sample_in_a_short_run(sonde, sleeper):
                      "--duration", "50ms", timeout=helpers.READY_S)
     assert done.returncode == 0
     assert re.search(r"nothing shown: no samples: ran [\d.]+ s at 1 Hz$", done.stderr, re.M), done.stderr
-
-
-@pytest.mark.parametrize("name", ["monitor", "flows", "rpc"])
-def test_stopped_during_the_start(sonde, name):
-    """What was not loaded yet did not fail, and no time of watching is claimed."""
-    starts = []
-    for _ in range(2):      # the first may read its files from the disk
-        began = time.monotonic()
-        sonde(*COMMANDS[name], "--agent=no").stop()
-        starts.append(time.monotonic() - began)
-    early = 0
-    for tenth in 2, 4, 6, 8:
-        child = subprocess.Popen([helpers.BINARY, *COMMANDS[name], "--agent=no"], stderr=subprocess.PIPE,
-                                 stdout=subprocess.DEVNULL, text=True)
-        time.sleep(min(starts) * tenth / 10)
-        child.send_signal(signal.SIGINT)
-        said = child.communicate(timeout=helpers.READY_S)[1]
-        assert "does not work" not in said, said
-        if said and "ready" not in said:        # without a word: the signal came before its handler
-            early += 1
-            assert "nothing shown: stopped during the start\n" in said, said
-    assert early

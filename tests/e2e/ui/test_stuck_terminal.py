@@ -3,12 +3,9 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import termios
 import threading
-
-import pytest
 
 from helpers import BINARY, TIMEOUT_S
 from terminal import Terminal
@@ -59,33 +56,3 @@ def test_lines_that_nobody_takes_are_in_the_ledger():
     ledger = ledger_of(err)
     assert ledger["lost"] > 0 and ledger["seen"] == sum(n for key, n in ledger.items() if key != "seen"), err
     assert len([line for line in out.splitlines() if " getppid(" in line]) == ledger["delivered"]
-
-
-@pytest.fixture(params=["pipe", "socket"])
-def output(request):
-    """(file for its standard output, socket or file to read it from)"""
-    if request.param == "pipe":
-        ends = [open(fd, mode, encoding="ascii") for fd, mode in zip(os.pipe(), "rw")]
-    else:
-        pair = socket.socketpair()
-        ends = [end.makefile(mode) for end, mode in zip(pair, "rw")]
-        for end in pair:
-            end.close()
-    with ends[0], ends[1]:
-        yield ends[1], ends[0]
-
-
-@pytest.mark.parametrize("signo", [signal.SIGINT, signal.SIGTERM])
-def test_a_reader_that_takes_nothing_does_not_hold_a_stop(output, signo):
-    child = subprocess.Popen([BINARY, "syscalls", "--where", "proc.name=stuckload", "--agent=no"],
-                             stdout=output[0], stderr=subprocess.PIPE, text=True)
-    output[0].close()
-    while "ready" not in child.stderr.readline():
-        pass
-    make_calls()
-    child.send_signal(signo)
-    assert child.wait(timeout=TIMEOUT_S) == 1
-    said = re.search(r"^sonde: cannot write standard output: stopped while its reader takes nothing; .* (\d+) bytes "
-                     r"of whole records; \d+ records lost$", child.stderr.read(), re.M)
-    whole = output[1].read()[:int(said.group(1))]
-    assert whole.endswith("\n") and whole.count(" getppid(") > 0
