@@ -526,6 +526,7 @@ static __noinline int op_walk(struct call_op *op, struct call_user_bytes *b, __u
 }
 #endif
 
+/* Records an operation, or begins to walk it: its head, of databases the tail too, as far as the budget allows. */
 static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, __u8 flags)
 {
 	struct call_room *room = room_get();

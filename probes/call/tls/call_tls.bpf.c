@@ -280,7 +280,7 @@ static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c
 	return 0;
 }
 
-/* As op_frames() of plain sockets. */
+/* As op_walk() of plain sockets. */
 static __noinline int tls_frames(struct call_tls_op *op, struct call_tls_conn *c, bool turn)
 {
 	const struct call_user_bytes b = { .base = op->in.buffer };
