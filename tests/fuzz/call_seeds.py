@@ -5,7 +5,8 @@
   call_seeds.py [PROTOCOL...]
 
 memcached, fastcgi and nats are recorded between small clients and the servers of Debian; the others are made by
-tests/e2e/call_messages.py, whose messages follow the protocols' specifications.
+tests/e2e/call_messages.py, whose messages follow the protocols' specifications. walk: those of HTTP in the format of
+fuzz_call_walk.c.
 """
 import os
 import socket
@@ -173,6 +174,28 @@ def scripted(protocol, **conversations):
         recording.save(protocol, name)
 
 
+def chunks(protocol, name):
+    """(direction, bytes) of a saved connection."""
+    with open(os.path.join(HERE, "corpus", f"call_{protocol}", name), "rb") as f:
+        while head := f.read(1):
+            size = head[0] >> 3
+            if size >= 30:
+                size = int.from_bytes(f.read(size - 29), "little")
+            yield head[0] & 1, f.read(size)
+
+
+def walk():
+    """Each operation in three buffers."""
+    for number, protocol, name in (0, "http1", "pipeline"), (0, "http1", "continue"), (1, "http2", "grpc"):
+        recording, last = Recording(), None
+        recording.data = bytes([number])
+        for direction, data in chunks(protocol, name):
+            recording.data += bytes([direction | (direction != last) << 1 | 3 << 2]) + len(data).to_bytes(2, "little")
+            recording.data += bytes([20, 100]) + data
+            last = direction
+        recording.save("walk", name)
+
+
 ALL = {
     "memcached": memcached,
     "fastcgi": fastcgi,
@@ -181,6 +204,7 @@ ALL = {
     "kafka": lambda: scripted("kafka", client=messages.kafka_conversation()),
     "mongodb": lambda: scripted("mongodb", client=messages.mongodb_conversation()),
     "cql": lambda: scripted("cql", client=messages.cql_conversation(), segments=messages.cql_conversation_5()),
+    "walk": walk,
 }
 
 

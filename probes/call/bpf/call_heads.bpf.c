@@ -116,19 +116,32 @@ static __noinline int heads_scan(struct call_room *room, struct call_head *h, __
 	return s.done;
 }
 
+#define HEAD_BYTES 6	/* that tell a response from content */
+
+/* Are these @n bytes the first ones of a response? */
+static __always_inline bool is_answer(const __u8 *b, __u32 n)
+{
+	return b[0] == 'H' && (n < 2 || b[1] == 'T') && (n < 3 || b[2] == 'T') && (n < 4 || b[3] == 'P') &&
+	       (n < 5 || b[4] == '/') && (n < HEAD_BYTES || b[5] == '1');
+}
+
 static __always_inline bool is_head(const __u8 *b, bool answers)
 {
 	if (answers)
-		return b[0] == 'H' && b[1] == 'T' && b[2] == 'T' && b[3] == 'P' && b[4] == '/' && b[5] == '1';
+		return is_answer(b, HEAD_BYTES);
 	return b[0] >= 'A' && b[0] <= 'Z' && b[1] >= 'A' && b[1] <= 'Z' && b[2] >= 'A' && b[2] <= 'Z';
 }
 
 /* Behind the head of a response: content or the next head? */
 static __always_inline void content_begin(const struct call_walk *w, struct call_head *h)
 {
-	__u8 b[6] = { 0 };
+	__u32 n = call_walk_bytes(w);
+	__u8 b[HEAD_BYTES] = { 0 };
 
-	if (w->left >= sizeof(b) && !bpf_probe_read_user(b, sizeof(b), (void *)w->addr) && is_head(b, true)) {
+	if (n > HEAD_BYTES)
+		n = HEAD_BYTES;
+	barrier_var(n);
+	if (n <= HEAD_BYTES && !bpf_probe_read_user(b, n, (void *)w->addr) && is_answer(b, n)) {
 		call_head_begin(h);
 		return;
 	}
@@ -167,9 +180,9 @@ static long heads_step(__u32 i, struct heads_step *s)
 /* Where the place in the messages is unknown: does the operation begin with one? */
 static __always_inline bool heads_resume(const struct call_walk *w, struct call_head *h)
 {
-	__u8 b[6];
+	__u8 b[HEAD_BYTES];
 
-	if (w->left < sizeof(b) || bpf_probe_read_user(b, sizeof(b), (void *)w->addr))
+	if (call_walk_bytes(w) < sizeof(b) || bpf_probe_read_user(b, sizeof(b), (void *)w->addr))
 		return false;
 	h->answers = is_head(b, true);
 	if (!is_head(b, h->answers))
