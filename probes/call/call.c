@@ -265,17 +265,9 @@ static void call_close(struct probe *p)
 /* No program can be loaded. Of alternatives the last one says what is missing then. */
 static void report_none(int code, const struct err *err, hook_report_fn fn, void *ctx)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(call_hooks); i++) {
-		struct hook_report report = { .hook = call_hooks[i].name };
-
-		if (!call_hooks[i].fallback)
-			continue;
-		report.state = code == -ENOENT || code == -ENOTSUP ? HOOK_ABSENT :
-			       code == -EPERM || code == -EACCES   ? HOOK_REFUSED : HOOK_FAILED;
-		snprintf(report.why, sizeof(report.why), "%.255s", err->msg);
-		snprintf(report.fallback, sizeof(report.fallback), "%s", call_hooks[i].fallback);
-		fn(ctx, &report);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(call_hooks); i++)
+		if (call_hooks[i].fallback)
+			hooks_report_code(fn, ctx, call_hooks[i].name, code, err, call_hooks[i].fallback);
 }
 
 static int call_check(struct probe_env *env, hook_report_fn fn, void *ctx)

@@ -688,7 +688,6 @@ static void cpu_close(struct probe *p)
 
 static int cpu_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 {
-	struct hook_report rep = { .hook = "samples", .state = HOOK_FAILED };
 	struct cpu_conf both = cpu_conf_default;
 	struct cpu_state s = { 0 };
 	struct err err = { 0 };
@@ -702,10 +701,7 @@ static int cpu_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 		hooks_attach(s.hooks, -1);
 		hooks_report(s.hooks, false, fn, ctx);
 	} else {
-		if (r == -EPERM || r == -EACCES)
-			rep.state = HOOK_REFUSED;
-		snprintf(rep.why, sizeof(rep.why), "%.255s", err.msg);
-		fn(ctx, &rep);
+		hooks_report_code(fn, ctx, "samples", r, &err, "");
 	}
 	hooks_free(s.hooks);
 	cpu_perf_free(s.perf);

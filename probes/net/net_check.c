@@ -2,11 +2,11 @@
 #include "probes/net/net_check.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "probe/env.h"
+#include "probe/hooks.h"
 #include "probes/net/drop/net_drop.h"
 #include "probes/net/drop/net_xdp.h"
 #include "probes/net/flow/net_flow.h"
@@ -27,27 +27,9 @@ struct check {
 	void *ctx;
 };
 
-static enum hook_state state_of(int r)
+static void report(const struct check *c, const char *hook, int r, const struct err *e, const char *fallback)
 {
-	switch (r) {
-	case -EPERM:
-	case -EACCES: return HOOK_REFUSED;
-	case -EOPNOTSUPP:
-	case -ENOENT:
-	case -ENOSYS: return HOOK_ABSENT;
-	default: return HOOK_FAILED;
-	}
-}
-
-static void report(struct check *c, const char *hook, int r, const struct err *e, const char *fallback)
-{
-	struct hook_report h = { .hook = hook, .state = r < 0 ? state_of(r) : HOOK_OK };
-
-	if (r < 0) {
-		snprintf(h.why, sizeof(h.why), "%.255s", e->msg);
-		snprintf(h.fallback, sizeof(h.fallback), "%s", fallback);
-	}
-	c->fn(c->ctx, &h);
+	hooks_report_code(c->fn, c->ctx, hook, r, e, fallback);
 }
 
 /* ---- packets ---- */

@@ -45,29 +45,23 @@ static void set_body(struct net_event *b, const struct net_rec *r)
 	memcpy(b->peer_comm, r->peer.comm, sizeof(b->peer_comm) - 1);
 }
 
-static void dissect(struct event *ev, struct net_event *b, const struct net_rec *r, const void *data)
+int net_event_add_packet(struct event *ev, struct net_event *b, const struct sec_packet *head, const void *data,
+			 struct arena *scratch)
 {
 	const struct packet_flow *f;
 	struct packet p;
 
-	packet_dissect(r->link, data, r->cap_len, r->orig_len, &p);
+	packet_dissect(head->link, data, head->cap_len, head->orig_len, &p);
 	f = packet_flow(&p);
 	packet_keys_conn_from_flow(&ev->keys.conn, f);
-	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
-	b->tcp_flags = f->tcp_flags;
-	b->ttl = f->ttl;
-	b->icmp_type = f->icmp_type;
-	b->icmp_code = f->icmp_code;
-}
-
-static int add_packet(struct event *ev, const struct net_rec *r, const void *data, struct arena *scratch)
-{
-	const struct sec_packet head = {
-		.link = r->link, .orig_len = r->orig_len, .cap_len = r->cap_len, .ifindex = r->ifindex,
-		.netns = r->netns, .direction = r->dir,
-	};
-
-	return event_add_packet(ev, &head, data, scratch);
+	if (b) {
+		b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
+		b->tcp_flags = f->tcp_flags;
+		b->ttl = f->ttl;
+		b->icmp_type = f->icmp_type;
+		b->icmp_code = f->icmp_code;
+	}
+	return event_add_packet(ev, head, data, scratch);
 }
 
 /*
@@ -121,8 +115,12 @@ static int decode_packet(struct event *ev, struct net_event *b, const struct net
 	if (!cur_ok(c) || r->cap_len > r->orig_len)
 		return -EBADMSG;
 	if (r->link) {
-		dissect(ev, b, r, data);
-		ret = add_packet(ev, r, data, scratch);
+		const struct sec_packet head = {
+			.link = r->link, .orig_len = r->orig_len, .cap_len = r->cap_len, .ifindex = r->ifindex,
+			.netns = r->netns, .direction = r->dir,
+		};
+
+		ret = net_event_add_packet(ev, b, &head, data, scratch);
 		if (ret < 0)
 			return ret;
 	}

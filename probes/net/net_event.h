@@ -140,6 +140,9 @@ struct net_unexplained_event {
 
 struct net_flow;
 
+/* Attaches a packet and its addresses to @ev; @b: receives header fields, NULL = none. 0, -errno. */
+int net_event_add_packet(struct event *ev, struct net_event *b, const struct sec_packet *head, const void *data,
+			 struct arena *scratch);
 /* Decoders of one type of record each: struct decode_row. A flow record becomes an event per direction. */
 int net_count_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);
 int net_dns_decode(const struct sonde_rec *rec, struct event *ev, const struct emitter *em);

@@ -416,7 +416,7 @@ void net_text_put_packet(const struct event *ev, const struct line_opts *o, stru
 	}
 }
 
-static void put_summary(const struct event *ev, struct buf *out)
+void net_text_put_summary(const struct event *ev, struct buf *out)
 {
 	const uint8_t *data;
 	const struct sec_packet *pkt = event_packet(ev, &data);
@@ -527,7 +527,7 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 		buf_printf(out, "%s ", b->dir == NET_DIR_IN ? "<-" : b->dir == NET_DIR_OUT ? "->" : "??");
 	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
-	put_summary(ev, out);
+	net_text_put_summary(ev, out);
 	return put_rest(ev, o, out);
 }
 
@@ -578,7 +578,7 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	buf_add_char(out, ' ');
 	net_text_put_iface(ev, b->ifindex, out);
 	buf_add_str(out, ": ");
-	put_summary(ev, out);
+	net_text_put_summary(ev, out);
 	return put_rest(ev, o, out);
 }
 

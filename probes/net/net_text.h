@@ -48,6 +48,9 @@ void net_text_put_end(const struct ipaddr *ip, uint16_t port, struct buf *out);
 /* The packet below the event's line: its bytes, or with more details its headers. */
 void net_text_put_packet(const struct event *ev, const struct line_opts *o, struct buf *out);
 
+/* The packet in a line: "10.0.0.1:80 -> 10.0.0.2:4711 tcp SYN". */
+void net_text_put_summary(const struct event *ev, struct buf *out);
+
 /* "eth0", "if7" without a name, "-" for none. */
 void net_text_put_iface(const struct event *ev, uint32_t ifindex, struct buf *out);
 

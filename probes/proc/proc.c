@@ -417,20 +417,6 @@ static void proc_close(struct probe *p)
 
 /* ---- doctor ---- */
 
-static void report(hook_report_fn fn, void *ctx, const char *hook, int code, const struct err *err,
-		   const char *fallback)
-{
-	struct hook_report r = { .hook = hook };
-
-	if (code < 0) {
-		r.state = code == -EPERM || code == -EACCES ? HOOK_REFUSED :
-			  code == -ENOENT ? HOOK_ABSENT : HOOK_FAILED;
-		snprintf(r.why, sizeof(r.why), "%.255s", err->msg);
-		snprintf(r.fallback, sizeof(r.fallback), "%.127s", fallback);
-	}
-	fn(ctx, &r);
-}
-
 static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 {
 	struct cgroup_names *cgroups = NULL;
@@ -443,7 +429,7 @@ static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	probe_env_want_owners(env);
 	r = load(env, 0, &hooks, &err);
 	if (r < 0) {
-		report(fn, ctx, "life-cycle", r, &err, "");
+		hooks_report_code(fn, ctx, "life-cycle", r, &err, "");
 	} else {
 		hooks_attach(hooks, cgroups ? cgroup_names_fd(cgroups) : -1);
 		hooks_report(hooks, false, fn, ctx);
@@ -451,7 +437,7 @@ static int proc_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	hooks_free(hooks);
 	cgroup_names_close(cgroups);
 	r = proc_mmap_open(probe_env_n_cpus(env), NULL, &mmaps, &err);
-	report(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
+	hooks_report_code(fn, ctx, "mappings", r, &err, "only mappings from before the start are known");
 	proc_mmap_close(mmaps);
 	return 0;
 }

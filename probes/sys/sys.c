@@ -563,10 +563,7 @@ static int sys_check(struct probe_env *env, hook_report_fn fn, void *ctx)
 	int r = load(&p, &s, &err);
 
 	if (r < 0) {
-		struct hook_report report = { .hook = "system calls", .state = HOOK_FAILED };
-
-		snprintf(report.why, sizeof(report.why), "%.255s", err.msg);
-		fn(ctx, &report);
+		hooks_report_code(fn, ctx, "system calls", r, &err, "");
 		return 0;
 	}
 	hooks_attach(s.hooks, -1);

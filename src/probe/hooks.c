@@ -452,6 +452,20 @@ void hooks_free(struct hooks *h)
 	free(h);
 }
 
+void hooks_report_code(hook_report_fn fn, void *ctx, const char *hook, int code, const struct err *err,
+		      const char *fallback)
+{
+	struct hook_report r = { .hook = hook };
+
+	if (code < 0) {
+		r.state = code == -EPERM || code == -EACCES ? HOOK_REFUSED :
+			  code == -ENOENT || code == -EOPNOTSUPP || code == -ENOSYS ? HOOK_ABSENT : HOOK_FAILED;
+		snprintf(r.why, sizeof(r.why), "%.255s", err->msg);
+		snprintf(r.fallback, sizeof(r.fallback), "%.127s", fallback);
+	}
+	fn(ctx, &r);
+}
+
 void hooks_report_failed(void *ctx, const struct hook_report *r)
 {
 	struct probe *p = ctx;

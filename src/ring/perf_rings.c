@@ -273,8 +273,7 @@ int perf_rings_refresh(struct perf_rings *p, struct err *err)
 	return open_missing(p, err);
 }
 
-/* Stops at the first failure. Backward rings are readable only while paused. */
-static int set_paused(struct perf_rings *p, bool paused)
+int perf_rings_pause(struct perf_rings *p, bool paused)
 {
 	for (size_t i = 0; i < p->n_cpus; i++) {
 		int r = p->rings[i].fd >= 0 ? pause_event(p->rings[i].fd, paused) : 0;
@@ -286,23 +285,4 @@ static int set_paused(struct perf_rings *p, bool paused)
 	}
 	p->paused = paused;
 	return 0;
-}
-
-int perf_rings_pause(struct perf_rings *p)
-{
-	return set_paused(p, true);
-}
-
-int perf_rings_resume(struct perf_rings *p)
-{
-	return set_paused(p, false);
-}
-
-int perf_rings_n(const struct perf_rings *p)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < p->n_cpus; i++)
-		n += p->rings[i].fd >= 0;
-	return n;
 }

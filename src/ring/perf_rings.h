@@ -29,10 +29,9 @@ struct perf_rings_opts {
 int perf_rings_open(int array_map_fd, const struct perf_rings_opts *o, struct ring_reader *rr,
 		    struct perf_rings **ret, struct err *err);
 void perf_rings_close(struct perf_rings *p);	/* NULL is fine */
-int perf_rings_pause(struct perf_rings *p);	/* PERF_EVENT_IOC_PAUSE_OUTPUT; outputs fail meanwhile */
-int perf_rings_resume(struct perf_rings *p);
+/* PERF_EVENT_IOC_PAUSE_OUTPUT: outputs fail meanwhile, backward rings are readable. Stops at the first failure. */
+int perf_rings_pause(struct perf_rings *p, bool paused);
 /* Opens rings of CPUs that came online. Returns their number. */
 int perf_rings_refresh(struct perf_rings *p, struct err *err);
-int perf_rings_n(const struct perf_rings *p);	/* CPUs with a ring */
 
 #endif

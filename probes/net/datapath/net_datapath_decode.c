@@ -12,7 +12,6 @@
 #include "event/core.h"
 #include "event/decode.h"
 #include "event/event.h"
-#include "packet/packet.h"
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/net_event.h"
 #include "probes/net/net_wire.h"
@@ -55,23 +54,6 @@ static void set_trace(struct net_event *b, const struct cilium_notify *n)
 	b->dst_endpoint = t->dst_id;
 }
 
-static void dissect(struct event *ev, struct net_event *b, const struct sec_packet *head, const uint8_t *data)
-{
-	const struct packet_flow *f;
-	struct packet p;
-
-	packet_dissect(head->link, data, head->cap_len, head->orig_len, &p);
-	f = packet_flow(&p);
-	packet_keys_conn_from_flow(&ev->keys.conn, f);
-	if (!b)
-		return;
-	b->vlan = p.n_vlan ? p.vlan[0] & 0xfff : 0;
-	b->tcp_flags = f->tcp_flags;
-	b->ttl = f->ttl;
-	b->icmp_type = f->icmp_type;
-	b->icmp_code = f->icmp_code;
-}
-
 /* @b: receives header fields, NULL = none. */
 static int add_packet(struct event *ev, struct net_event *b, const struct cilium_notify *n, uint32_t ifindex,
 		      struct arena *scratch)
@@ -85,8 +67,7 @@ static int add_packet(struct event *ev, struct net_event *b, const struct cilium
 
 	if (!p->len)
 		return 0;
-	dissect(ev, b, &head, p->data);
-	return event_add_packet(ev, &head, p->data, scratch);
+	return net_event_add_packet(ev, b, &head, p->data, scratch);
 }
 
 static int set_path(struct event *ev, const struct cilium_notify *n, struct arena *scratch)

@@ -18,7 +18,6 @@
 #include "cilium/print.h"
 #include "event/event.h"
 #include "event/names.h"
-#include "packet/packet.h"
 #include "probes/net/datapath/net_datapath_event.h"
 #include "probes/net/owner/net_sock_wire.h"
 #include "probes/net/net_text.h"
@@ -206,15 +205,10 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 
 static void put_summary(const struct event *ev, struct buf *out)
 {
-	const uint8_t *data;
-	const struct sec_packet *pkt = event_packet(ev, &data);
-	struct packet p;
-
-	if (!pkt)
+	if (!event_section(ev, SEC_PACKET))
 		return;
-	packet_dissect(pkt->link, data, pkt->cap_len, pkt->orig_len, &p);
 	buf_add_str(out, ": ");
-	packet_summary(&p, out);
+	net_text_put_summary(ev, out);
 }
 
 /* "debug endpoint 12: Attempting local delivery...", "capture endpoint 12: Delivery to ifindex 3: 10.0.0.1 -> ..." */

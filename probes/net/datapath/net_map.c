@@ -200,7 +200,7 @@ static void detach(void *part)
 	struct net_map *m = part;
 
 	if (m->rings)
-		perf_rings_pause(m->rings);
+		perf_rings_pause(m->rings, true);
 }
 
 const struct net_part net_map_part = {

@@ -176,28 +176,35 @@ static void put_slice(struct perfetto *p, const struct slice *s, const struct ev
 	end_packet(p, PACKET_TRACK_EVENT);
 }
 
+/* @w: the name. */
+static void put_named(struct perfetto *p, struct slice *s, const struct event *ev, const struct type *t, enum word w)
+{
+	struct value name;
+
+	if (!text(ev, t, w, &name))
+		name = (struct value){ .str = "?", .len = 1 };
+	s->name = name.str;
+	s->name_len = name.len;
+	put_slice(p, s, ev, t);
+}
+
 static int put_call(struct perfetto *p, const struct event *ev, const struct type *t)
 {
 	const uint64_t latency_ns = number(ev, t, CALL_LATENCY);
 	struct slice s = { .category = "syscall", .from_ns = ev->ts_ns - MIN(latency_ns, ev->ts_ns),
 			   .to_ns = ev->ts_ns };
-	struct value name;
 	int r = perfetto_intern_track(&p->in, ev, PERFETTO_THREAD, s.from_ns, s.to_ns, &s.track, &p->out);
 
 	if (r < 0)
 		return r;
-	if (!text(ev, t, CALL_NAME, &name))
-		name = (struct value){ .str = "?", .len = 1 };
-	s.name = name.str;
-	s.name_len = name.len;
-	put_slice(p, &s, ev, t);
+	put_named(p, &s, ev, t, CALL_NAME);
 	return 0;
 }
 
 static int put_rpc(struct perfetto *p, const struct event *ev, const struct type *t)
 {
 	const uint64_t latency_ns = number(ev, t, RPC_LATENCY);
-	struct value name, side;
+	struct value side;
 	const bool server = text(ev, t, RPC_SIDE, &side) && side.len == 6 && !memcmp(side.str, "server", 6);
 	struct slice s = { .category = "rpc", .from_ns = ev->ts_ns - MIN(latency_ns, ev->ts_ns), .to_ns = ev->ts_ns,
 			   .flow = flow_of(ev) };
@@ -206,11 +213,7 @@ static int put_rpc(struct perfetto *p, const struct event *ev, const struct type
 
 	if (r < 0)
 		return r;
-	if (!text(ev, t, RPC_NAME, &name))
-		name = (struct value){ .str = "?", .len = 1 };
-	s.name = name.str;
-	s.name_len = name.len;
-	put_slice(p, &s, ev, t);
+	put_named(p, &s, ev, t, RPC_NAME);
 	return 0;
 }
 
