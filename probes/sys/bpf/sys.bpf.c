@@ -670,16 +670,16 @@ static __noinline int keep_args(const struct call *c)
 	return 0;
 }
 
-/* Starts the record's chunks with the kept arguments of this call. False: there are none. */
-static __always_inline bool put_kept(struct sys_scratch *s, const struct call *c)
+/* Starts the record's chunks with the kept arguments of this call. False: there are none. Global: a long copy. */
+__noinline bool put_kept(__u32 tid, __u32 nr, __u32 abi)
 {
-	__u32 tid = c->tid;
 	struct sys_kept *kept = bpf_map_lookup_elem(&sys_kepts, &tid);
+	struct sys_scratch *s = my_scratch();
 	bool same;
 
-	if (!kept)
+	if (!kept || !s)
 		return false;
-	same = kept->nr == c->nr && kept->abi == c->abi && kept->len <= KEPT_BYTES;
+	same = kept->nr == nr && kept->abi == abi && kept->len <= KEPT_BYTES;
 	if (same) {
 		__builtin_memcpy(s->data, kept->chunks, KEPT_BYTES);
 		s->off = kept->len;
@@ -737,7 +737,7 @@ static __always_inline void read_memory(struct sys_scratch *s, const struct call
 	const volatile struct sys_plan *plan = plan_at(steps);
 
 	if (type == SYS_REC_EXIT) {
-		if (put_kept(s, c))
+		if (put_kept(c->tid, c->nr, c->abi))
 			when |= SYS_WHEN_KEEP;
 		if (is_newborn(c))
 			when = 0;

@@ -62,16 +62,18 @@ __noinline int form_find(__u32 first, __u32 n, __u32 value)
 
 	for (int i = 0; i < FORM_STEPS; i++) {
 		__u32 at = (low + high) / 2, v;
+		__u64 more;
 
 		if (low >= high || at >= SYS_FORMS_MAX)
 			break;
 		v = sys_form_plans[at].value;
 		if (v == value)
 			return at;
-		if (v < value)
-			low = at + 1;
-		else
-			high = at;
+		/* All bits or none instead of a branch, whose ways the verifier would walk one by one. */
+		more = (__s64)((__u64)v - value) >> 63;
+		barrier_var(more);
+		low += (at + 1 - low) & more;
+		high = at + ((high - at) & more);
 	}
 	return -1;
 }

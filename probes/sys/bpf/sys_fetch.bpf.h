@@ -41,6 +41,9 @@ struct sys_scratch {
 	__u32 payload;		/* payload bytes left of sys_snaplen */
 	__u32 iov;		/* offset of the copy of a vector */
 	__u64 iov_left;		/* valid bytes of the vector that were not read yet */
+	struct {
+		__u32 at, n;	/* next entry of a directory, entries before it */
+	} dirents;
 	struct sys_msghdr msg;	/* of sendmsg() and the like: too large for the stack of seven functions */
 	struct sys_msghdr32 msg32;
 	struct sys_file_ask { /* a call whose identity to find, and a file to report */
@@ -204,26 +207,43 @@ __noinline int read_addr(__u32 arg, __u64 addr)
 
 #define DIRENTS_BYTES 65536	/* of the buffer that are walked */
 #define DIRENTS_MOST 2048
+#define DIRENTS_STEP 64
 
-/* Counts the entries in @bytes, up to DIRENTS_MOST; @addr: d_reclen of the first one. */
-__noinline int read_dirents(__u32 arg, __u64 addr, __u32 bytes)
+/* Counts up to DIRENTS_STEP more entries in s->dirents. 0, or -1 behind the last one. */
+__noinline int count_dirents(__u64 addr, __u32 bytes)
 {
 	struct sys_scratch *s = my_scratch();
-	__u32 at = 0, n = 0;
+	__u32 at, n;
 
-	if (!s || chunk_begin(arg, SYS_CHUNK_MEM))
-		return 0;
-	for (int i = 0; i < DIRENTS_MOST; i++) {
+	if (!s)
+		return -1;
+	at = s->dirents.at;
+	for (n = 0; n < DIRENTS_STEP; n++) {
 		__u16 len = 0;
 
 		if (at >= bytes || bpf_probe_read_user(&len, sizeof(len), (void *)addr + at) || !len)
 			break;
 		at += len;
-		n++;
 	}
-	*(__u32 *)scratch_at(s, s->off) = n;
-	s->off += sizeof(n);
-	return chunk_end(at < bytes ? SYS_CHUNK_F_CUT : 0);
+	s->dirents.at = at;
+	s->dirents.n += n;
+	return n == DIRENTS_STEP ? 0 : -1;
+}
+
+/* Counts the entries in @bytes, up to DIRENTS_MOST; @addr: d_reclen of the first one. */
+__noinline int read_dirents(__u32 arg, __u64 addr, __u32 bytes)
+{
+	struct sys_scratch *s = my_scratch();
+
+	if (!s || chunk_begin(arg, SYS_CHUNK_MEM))
+		return 0;
+	s->dirents.at = s->dirents.n = 0;
+	for (int i = 0; i < DIRENTS_MOST / DIRENTS_STEP; i++)
+		if (count_dirents(addr, bytes))
+			break;
+	*(__u32 *)scratch_at(s, s->off) = s->dirents.n;
+	s->off += sizeof(s->dirents.n);
+	return chunk_end(s->dirents.at < bytes ? SYS_CHUNK_F_CUT : 0);
 }
 
 __noinline int read_str(__u32 arg, __u64 addr)
