@@ -27,6 +27,26 @@ struct policy_packet {
 	__u8 pad;
 };
 
+/* Sets to intersect; an unused criterion repeats the first set. */
+enum { SET_KIND, SET_PROTO, SET_CRITERIA, SET__MAX = SET_CRITERIA + SONDE_POLICY_ASKS };
+
+/*
+ * State of one packet. It is in map memory because the verifier does not track values there; on the stack, every path
+ * through the headers would multiply with every path through the lookups. Per CPU: tc programs of one CPU do not
+ * interrupt each other.
+ */
+struct policy_scratch {
+	struct policy_packet packet;
+	__u32 sets[SET__MAX];	/* numbers of sets; for cgroups, `bits` replaces the set */
+	__u32 number;		/* of the matching rule, from 1; 0 = none */
+	__u64 bits[SONDE_POLICY_WORDS];	/* union of the sets of the cgroup and its ancestors */
+	__u64 addr;
+	struct sonde_policy_rule rule;	/* that decides; this and the next for report_rule() */
+	__u32 generation;
+};
+
+MAP(net_policy_scratch, PERCPU_ARRAY, 1, __u32, struct policy_scratch);
+
 /* Smallest transport header in bytes; 0 = rules match no field of it. */
 static __always_inline __u32 transport_need(__u8 proto)
 {
@@ -97,9 +117,35 @@ static __always_inline bool is_extension(__u8 proto)
 	       proto == IPPROTO_FRAGMENT;
 }
 
+/*
+ * Where the header behind the extension header at @at is; 0 if the packet or this fragment has none. Of the packet in
+ * scratch memory, as a function of its own to the verifier.
+ */
+__noinline int policy_skip(struct __sk_buff *skb, __u32 at, __u32 end)
+{
+	__u8 ext[8] __attribute__((aligned(8)));
+	__u32 zero = 0, len;
+	struct policy_scratch *w = bpf_map_lookup_elem(&net_policy_scratch, &zero);
+	struct policy_packet *p;
+
+	if (!w || at + 8 > end || load(skb, at, ext, sizeof(ext)))
+		return 0;
+	p = &w->packet;
+	if (p->proto == IPPROTO_FRAGMENT && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
+		p->proto = ext[0];
+		p->state = SONDE_POLICY_STATE_FRAGMENT;
+		return 0;
+	}
+	len = p->proto == IPPROTO_FRAGMENT ? 8 : (ext[1] + 1) * 8;
+	if (at + len > end)
+		return 0;
+	p->proto = ext[0];
+	return at + len;
+}
+
 static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy_packet *p, __u32 off)
 {
-	__u8 ip[40] __attribute__((aligned(8))), ext[8] __attribute__((aligned(8)));
+	__u8 ip[40] __attribute__((aligned(8)));
 	__u32 at = off + sizeof(ip), len, end = skb->len;
 
 	if (load(skb, off, ip, sizeof(ip)) || ip[0] >> 4 != 6)
@@ -113,18 +159,9 @@ static __always_inline void policy_parse_v6(struct __sk_buff *skb, struct policy
 	__builtin_memcpy(p->dst, ip + 24, 16);
 	p->state = SONDE_POLICY_STATE_CUT;
 	for (int i = 0; i < POLICY_EXT_MAX && is_extension(p->proto); i++) {
-		if (at + 8 > end || load(skb, at, ext, sizeof(ext)))
+		at = policy_skip(skb, at, end);
+		if (!at)
 			return;
-		if (p->proto == IPPROTO_FRAGMENT && ((ext[2] << 8 | ext[3]) & 0xfff8)) {
-			p->proto = ext[0];
-			p->state = SONDE_POLICY_STATE_FRAGMENT;
-			return;
-		}
-		len = p->proto == IPPROTO_FRAGMENT ? 8 : (ext[1] + 1) * 8;
-		if (at + len > end)
-			return;
-		at += len;
-		p->proto = ext[0];
 	}
 	if (!is_extension(p->proto))
 		policy_parse_transport(skb, p, at, end);
@@ -240,26 +277,6 @@ struct policy_rules {
 	__uint(value_size, sizeof(struct sonde_policy_rule));
 };
 GENERATIONS(inst_net_policy_rules, policy_rules);
-
-/* Sets to intersect; an unused criterion repeats the first set. */
-enum { SET_KIND, SET_PROTO, SET_CRITERIA, SET__MAX = SET_CRITERIA + SONDE_POLICY_ASKS };
-
-/*
- * State of one packet. It is in map memory because the verifier does not track values there; on the stack, every path
- * through the headers would multiply with every path through the lookups. Per CPU: tc programs of one CPU do not
- * interrupt each other.
- */
-struct policy_scratch {
-	struct policy_packet packet;
-	__u32 sets[SET__MAX];	/* numbers of sets; for cgroups, `bits` replaces the set */
-	__u32 number;		/* of the matching rule, from 1; 0 = none */
-	__u64 bits[SONDE_POLICY_WORDS];	/* union of the sets of the cgroup and its ancestors */
-	__u64 addr;
-	struct sonde_policy_rule rule;	/* that decides; this and the next for policy_report() */
-	__u32 generation;
-};
-
-MAP(net_policy_scratch, PERCPU_ARRAY, 1, __u32, struct policy_scratch);
 
 /*
  * Parses the packet into this CPU's scratch memory; 0 as policy_parse_packet(), and without that memory. A function
@@ -460,7 +477,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 							 __u32 link)
 {
 	struct net_end e = {};
-	bool is_ip = fill_tuples(s, link, net_want_netns);
+	bool is_ip = scratch_tuples(link, net_want_netns);
 	const struct sonde_tuple *t = dir ? &s->sent : &s->received;
 
 	/* the request socket of a SYN-ACK has no owner; the lookup below finds the listener */
@@ -639,7 +656,7 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 		return;
 	}
 	rec_happens(r);
-	find_ends(skb, s, dir, fill_tuples(s, link, net_want_netns), &ends);
+	find_ends(skb, s, dir, scratch_tuples(link, net_want_netns), &ends);
 	if (!owner_pass(l, ends.owner.proc) || !rate_pass(l, NET_KIND_TRACE))
 		return;
 	rec_begin(r, l, NET_EV_VERDICT, rec_flags(class, PKTFILTER_PASS, r->cap_len < r->orig_len), &ends);
@@ -655,8 +672,8 @@ static __always_inline void report_verdict(struct __sk_buff *skb, struct sonde_l
 		rec_lost(l, SONDE_LOST_COPY);
 }
 
-/* Reports the rule in scratch memory. A function of its own as policy_parse() is. */
-__noinline int policy_report(struct __sk_buff *skb, __u32 out, __u32 link)
+/* Reports the rule in scratch memory. @out: a constant. */
+static __always_inline int report_rule(struct __sk_buff *skb, bool out, __u32 link)
 {
 	__u16 class = out ? NET_CLASS_EGRESS : NET_CLASS_INGRESS;
 	struct sonde_ledger *l = ledger_row(class);
@@ -669,6 +686,17 @@ __noinline int policy_report(struct __sk_buff *skb, __u32 out, __u32 link)
 	report_verdict(skb, l, s, w, out ? NET_DIR_OUT : NET_DIR_IN, class, link);
 	scratch_give(s);
 	return 0;
+}
+
+/* Functions of their own as policy_parse() is, one for each direction: the other one's ways are not walked. */
+__noinline int policy_report_in(struct __sk_buff *skb, __u32 link)
+{
+	return report_rule(skb, false, link);
+}
+
+__noinline int policy_report_out(struct __sk_buff *skb, __u32 link)
+{
+	return report_rule(skb, true, link);
 }
 
 /* ---- one packet ---- */
@@ -717,7 +745,10 @@ static __always_inline int audit_packet(struct __sk_buff *skb, __u8 dir, __u32 l
 	}
 	w->rule = *rule;
 	w->generation = q.head->generation;
-	policy_report(skb, dir, link);
+	if (dir)
+		policy_report_out(skb, link);
+	else
+		policy_report_in(skb, link);
 	return TC_NEXT;
 }
 
