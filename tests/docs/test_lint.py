@@ -85,6 +85,7 @@ BAD = [
      "kind fmod_ret"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(struct __sk_buff *skb) { skb->mark = 1; }\n"}, "assignment to mark"),
     ("observes", {"bpf/a.bpf.h": DUAL + "void f(void) { bpf_override_return(ctx, 1); }\n"}, "changes the host"),
+    ("datasecs", {"src/base/a.c": C}, "has no BPF programs: run `make all`"),
     ("stack", {"src/base/a.c": C}, "has no BPF programs: run `make all`"),
     ("typed", {"bpf/a.bpf.h": DUAL + "int f(void) { return bpf_core_type_id_kernel(struct sock); }\n"},
      "use TYPED()"),
@@ -204,6 +205,28 @@ __attribute__((section("tc"))) int p(int *ctx)
     subprocess.run(["clang", "-target", "bpf", "-g", "-O2", "-mcpu=v3", "-c", program, "-o",
                     tmp_path / "build/probes/x.bpf.o"], check=True)
     done = lint(tmp_path, "stack", {})
+    assert (done.returncode == 0 if said is None else f"probes/x/x.bpf.c:1: {said}" in done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("values,said", [
+    ("3, 2", "table has another variable's place in .rodata"), ("3, 2, 1", None),
+])
+def test_datasecs(tmp_path, values, said):
+    program, plain = tmp_path / "probes/x/x.bpf.c", tmp_path / "x.o"
+    program.parent.mkdir(parents=True)
+    (tmp_path / "build/probes").mkdir(parents=True)
+    program.write_text(DUAL + f"""
+const volatile int first = 1;
+static const int table[] = {{ {values} }};
+
+__attribute__((section("tc"))) int x(int *ctx)
+{{
+	return table[ctx[0] & 1] + first;
+}}
+""")
+    subprocess.run(["clang", "-target", "bpf", "-g", "-O2", "-mcpu=v3", "-c", program, "-o", plain], check=True)
+    subprocess.run(["bpftool", "gen", "object", tmp_path / "build/probes/x.bpf.o", plain], check=True)
+    done = lint(tmp_path, "datasecs", {})
     assert (done.returncode == 0 if said is None else f"probes/x/x.bpf.c:1: {said}" in done.stdout), done.stdout
 
 

@@ -59,7 +59,6 @@ static __always_inline bool is_delivered_echo(__u64 location, const struct net_e
 /* Ranges of ip_forward() and ip6_forward(), and their reason for a packet without hops left. */
 const volatile __u64 drop_forward_start[2], drop_forward_end[2];
 const volatile __u32 drop_header_reason;
-static const __u32 hops_offset[2] = { 8, 7 };	/* iphdr.ttl, ipv6hdr.hop_limit */
 
 /* The kernel has one reason for all bad IP headers: the packet shows which. */
 static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, __u32 reason)
@@ -72,7 +71,8 @@ static __always_inline bool is_out_of_hops(struct sk_buff *skb, __u64 location, 
 	for (int i = 0; i < 2; i++)
 		if (location >= drop_forward_start[i] && location < drop_forward_end[i])
 			return !bpf_probe_read_kernel(&hops, sizeof(hops),
-						      skb->head + skb->network_header + hops_offset[i]) &&
+						      skb->head + skb->network_header +
+						      (i ? 7 : 8) /* ipv6hdr.hop_limit, iphdr.ttl */) &&
 			       hops <= 1;
 	return false;
 }
