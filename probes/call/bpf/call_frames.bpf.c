@@ -108,8 +108,8 @@ static __always_inline bool frames_resume(const struct call_walk *w, struct call
 {
 	__u8 b[FRAME_HEADER];
 
-	if (call_walk_bytes(w) < sizeof(b) || bpf_probe_read_user(b, sizeof(b), (void *)w->addr) || b[3] >= FRAME__MAX ||
-	    b[5] & 0x80 || ((__u32)b[0] << 16 | (__u32)b[1] << 8 | b[2]) > FRAME_LENGTH_MAX)
+	if (call_walk_bytes(w) < sizeof(b) || bpf_probe_read_user(b, sizeof(b), (void *)w->addr) ||
+	    b[3] >= FRAME__MAX || b[5] & 0x80 || ((__u32)b[0] << 16 | (__u32)b[1] << 8 | b[2]) > FRAME_LENGTH_MAX)
 		return false;
 	f->left[dir] = f->n_head[dir] = f->lost[dir] = 0;
 	return true;

@@ -450,24 +450,31 @@ static __always_inline bool op_asks(const struct call_op *op, const __u8 *b)
  */
 static __always_inline bool op_widens(const struct call_op *op, struct call_room *room, __u32 kept)
 {
-	const __u8 *bytes = room->bytes;
 	struct call_sock *s = op->s;
 
 	if (!OP_MEASURES || s->wide)
 		return false;
 	if (call_guess_is_unanswered(s->guess) || call_guess_is_late(s->guess)) {
-		s->wide = kept < op->size && call_pipeline_messages(s->guess, bytes, kept, op->size);
-		return s->wide || (kept < op->size && op_asks(op, bytes));
+		s->wide = kept < op->size && call_pipeline_messages(s->guess, room, kept, op->size);
+		return s->wide || (kept < op->size && op_asks(op, room->bytes));
 	}
 	s->wide = op->turn && call_may_pipeline(s->guess, CALL_GUESS_HTTP, &s->turns) &&
-		  (call_pipeline_heads(bytes, kept) || call_heads_may_follow(room, kept, op->size));
+		  (call_pipeline_heads(room, kept) || call_heads_may_follow(room, kept, op->size));
 	return s->wide;
 }
 
 static __always_inline __u32 op_copy(const struct call_user_bytes *b, __u8 *to, __u32 most)
 {
-	__u32 kept = OP_MEASURES && b->n_iov ? call_walk_gather(b, to, most) : (__u32)call_user_copy(b, to, most);
+	__u32 kept;
 
+	if (!OP_MEASURES) {
+		kept = call_user_copy(b, to, most);
+	} else if (b->n_iov) {
+		kept = call_walk_gather(b, to, most);
+	} else {
+		barrier_var(most);
+		kept = most > CALL_HEAD_MAX || bpf_probe_read_user(to, most, (void *)b->base) ? 0 : most;
+	}
 	return kept < CALL_HEAD_MAX ? kept : CALL_HEAD_MAX;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "bpf/kernel.h"
 #include "probes/call/bpf/call_unit.bpf.h"
+#include "probes/call/bpf/call_walk.bpf.h"
 #include "probes/call/call_wire.h"
 
 #include <bpf/bpf_helpers.h>
@@ -30,12 +31,16 @@ static long head_step(__u32 i, void *ctx)
 	return last == 0x0d0a0d0a || n < HEAD_STEP;
 }
 
-bool call_pipeline_heads(const __u8 *bytes, __u32 kept)
+bool call_pipeline_heads(struct call_room *room, __u32 kept)
 {
-	struct head_end e = { .bytes = bytes, .kept = kept };
+	struct head_end e = { .kept = kept };
+	const __u8 *bytes;
 	__u32 at;
 
-	if (!bytes || bytes[0] < 'A' || bytes[0] > 'Z' || (bytes[0] == 'H' && bytes[1] == 'T'))
+	if (!room)
+		return false;
+	bytes = e.bytes = room->bytes;
+	if (bytes[0] < 'A' || bytes[0] > 'Z' || (bytes[0] == 'H' && bytes[1] == 'T'))
 		return false;
 	bpf_loop(HEAD_SEARCHED / HEAD_STEP, head_step, &e, 0);
 	at = e.at;
@@ -157,10 +162,13 @@ static __always_inline bool commands_follow(const __u8 *b, __u32 size)
 	return !b[3] && b[4] != MYSQL_STMT_CLOSE && 4 + ((__u32)b[0] | (__u32)b[1] << 8 | (__u32)b[2] << 16) < size;
 }
 
-bool call_pipeline_messages(__u32 guess, const __u8 *bytes, __u32 kept, __u32 size)
+bool call_pipeline_messages(__u32 guess, struct call_room *room, __u32 kept, __u32 size)
 {
-	if (!bytes || kept < MEMCACHED_HEADER)
+	const __u8 *bytes;
+
+	if (!room || kept < MEMCACHED_HEADER)
 		return false;
+	bytes = room->bytes;
 	switch (guess) {
 	case CALL_GUESS_AMQP: return frames_follow(bytes, kept, size);
 	case CALL_GUESS_POSTGRESQL: return queries_follow(bytes, kept, size);

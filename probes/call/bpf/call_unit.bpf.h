@@ -109,16 +109,15 @@ int call_walk_keep(struct call_room *room, __u32 n) __hidden;
 /* As call_user_copy(), of an array of any number of buffers (6.3). */
 __u32 call_walk_gather(const struct call_user_bytes *b, __u8 *to, __u32 most) __hidden;
 
-/*
- * Are there two requests of HTTP/1 in the @kept bytes at @bytes? The second one follows the first head: bodies are
- * not looked behind.
- */
-bool call_pipeline_heads(const __u8 *bytes, __u32 kept) __hidden;
+/* ---- requests that follow each other in the first @kept bytes, which are in the room: global as above ---- */
+
+/* Are there two requests of HTTP/1 in them? The second one follows the first head: bodies are not looked behind. */
+bool call_pipeline_heads(struct call_room *room, __u32 kept);
 
 /*
- * Does another message follow the first one in an operation of @size bytes, of which the first @kept were copied to
- * @bytes? @guess: of a protocol whose messages have lengths or lines. False if the first one's length is unknown.
+ * Does another message follow the first one in an operation of @size bytes? @guess: of a protocol whose messages have
+ * lengths or lines. False if the first one's length is unknown.
  */
-bool call_pipeline_messages(__u32 guess, const __u8 *bytes, __u32 kept, __u32 size) __hidden;
+bool call_pipeline_messages(__u32 guess, struct call_room *room, __u32 kept, __u32 size);
 
 #endif
