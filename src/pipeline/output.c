@@ -461,19 +461,20 @@ static uint64_t output_refused(const struct output *o)
 	return o->refused + outfile_dropped(o->file);
 }
 
-/* Error of the file, with the number of records it lacks. */
+/* Error of the file, with the number of records it lacks. Not -EINVAL: the command was right. */
 static int set_failure(const struct output *o, struct err *err)
 {
+	const int code = o->error == -EINVAL ? -EIO : o->error;
 	char text[sizeof(err->msg)];
 
 	if (!err)
-		return o->error;
+		return code;
 	if (o->error == -EXDEV && o->ops && o->ops->misfit)
 		err_set(err, o->error, "cannot write %s: %s", o->name, o->ops->misfit);
 	else if (!outfile_error(o->file, err))
 		err_errno(err, o->error, "cannot write %s", o->name);
 	snprintf(text, sizeof(text), "%s", err->msg);
-	return err_set(err, o->error, "%.400s; %llu records lost", text, (unsigned long long)output_refused(o));
+	return err_set(err, code, "%.400s; %llu records lost", text, (unsigned long long)output_refused(o));
 }
 
 /* Records that a failed output has handed over are still sent. @r: the error so far. */
