@@ -432,7 +432,8 @@ def emit_xlats(tables):
               f"{c_string(x.unknown)} }},")
     print("};")
     print(f"const unsigned sys_n_xlats = {len(tables.xlats)};")
-    for name in "af", "errno", "mpol_flags", "msg", "poll", "signum", "sockflags":
+    for name in ("af", "errno", "icmp6opt", "ip6opt", "ipopt", "ipproto", "mpol_flags", "msg", "netlink", "nlopt",
+                 "packetopt", "poll", "rawopt", "signum", "so", "sockflags", "tcpopt", "udpopt"):
         print(f"const struct sys_xlat *const sys_xlat_{name} = &sys_xlats[{tables.xlat_ids[name]}];")
 
 

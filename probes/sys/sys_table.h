@@ -136,8 +136,11 @@ struct sys_call {
 };
 
 extern const struct sys_xlat sys_xlats[];
-extern const struct sys_xlat *const sys_xlat_af, *const sys_xlat_errno, *const sys_xlat_mpol_flags,
-	*const sys_xlat_msg, *const sys_xlat_poll, *const sys_xlat_signum, *const sys_xlat_sockflags;
+extern const struct sys_xlat *const sys_xlat_af, *const sys_xlat_errno, *const sys_xlat_icmp6opt,
+	*const sys_xlat_ip6opt, *const sys_xlat_ipopt, *const sys_xlat_ipproto, *const sys_xlat_mpol_flags,
+	*const sys_xlat_msg, *const sys_xlat_netlink, *const sys_xlat_nlopt, *const sys_xlat_packetopt,
+	*const sys_xlat_poll, *const sys_xlat_rawopt, *const sys_xlat_signum, *const sys_xlat_so,
+	*const sys_xlat_sockflags, *const sys_xlat_tcpopt, *const sys_xlat_udpopt;
 extern const unsigned sys_n_xlats;
 extern const struct sys_struct sys_structs[];
 extern const unsigned sys_n_structs;

@@ -17,22 +17,18 @@
 
 const struct sys_print_opts sys_print_all = { .full = true };
 
-static const struct sys_xlat *table(const char *name)
-{
-	return sys_table_xlat_named(name);
-}
-
 static void add_sockopt(const struct sys_body *b, uint64_t v, struct buf *out)
 {
-	static const struct { uint32_t level; const char *table; } tables[] = {
-		{ SOL_SOCKET, "so" }, { IPPROTO_IP, "ipopt" }, { IPPROTO_IPV6, "ip6opt" }, { IPPROTO_TCP, "tcpopt" },
-		{ SOL_NETLINK, "nlopt" }, { SOL_PACKET, "packetopt" }, { IPPROTO_UDP, "udpopt" },
-		{ IPPROTO_RAW, "rawopt" }, { IPPROTO_ICMPV6, "icmp6opt" },
+	static const struct { uint32_t level; const struct sys_xlat *const *names; } tables[] = {
+		{ SOL_SOCKET, &sys_xlat_so }, { IPPROTO_IP, &sys_xlat_ipopt }, { IPPROTO_IPV6, &sys_xlat_ip6opt },
+		{ IPPROTO_TCP, &sys_xlat_tcpopt }, { SOL_NETLINK, &sys_xlat_nlopt },
+		{ SOL_PACKET, &sys_xlat_packetopt }, { IPPROTO_UDP, &sys_xlat_udpopt },
+		{ IPPROTO_RAW, &sys_xlat_rawopt }, { IPPROTO_ICMPV6, &sys_xlat_icmp6opt },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
 		if (tables[i].level == (uint32_t)b->args[1]) {
-			sys_text_xlat(table(tables[i].table), (uint32_t)v, out);
+			sys_text_xlat(*tables[i].names, (uint32_t)v, out);
 			return;
 		}
 	}
@@ -45,9 +41,9 @@ static void add_protocol(const struct sys_body *b, uint64_t v, struct buf *out)
 	uint32_t family = (uint32_t)b->args[0];
 
 	if (family == AF_INET || family == AF_INET6)
-		sys_text_xlat(table("ipproto"), (uint32_t)v, out);
+		sys_text_xlat(sys_xlat_ipproto, (uint32_t)v, out);
 	else if (family == AF_NETLINK)
-		sys_text_xlat(table("netlink"), (uint32_t)v, out);
+		sys_text_xlat(sys_xlat_netlink, (uint32_t)v, out);
 	else
 		buf_add_u64(out, (uint32_t)v);
 }
@@ -134,7 +130,7 @@ static void add_names(const struct sys_body *b, const struct sys_arg *arg, struc
 {
 	uint64_t v = b->args[arg->reg];
 
-	if (!strcmp(sys_xlats[arg->ref].x.name, "ipproto"))
+	if (&sys_xlats[arg->ref] == sys_xlat_ipproto)
 		add_protocol(b, v, out);
 	else
 		add_scalar(b, arg->kind, arg->ref, xlat_value_of(sys_table_xlat_for(arg->ref, b->abi), v), out);
@@ -246,7 +242,7 @@ int sys_print_args(const struct sys_body *b, bool entered, const struct sys_prin
 	unsigned n = form ? form->n_args : call ? call->n_args : sys_body_n_args(b);
 	const char *sep = "";
 
-	if (call && !strcmp(call->name, "clone") && n && !o->names) {
+	if (call && call->ret == SYS_ARG_PID && !strcmp(call->name, "clone") && n && !o->names) {
 		add_clone(b, call, entered, o, out);
 		return buf_error(out);
 	}
