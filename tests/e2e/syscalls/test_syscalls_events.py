@@ -161,6 +161,12 @@ def links_of(pid, pidfd):
     return held
 
 
+def run_ns(pid):
+    """Nanoseconds that the process has run."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0])
+
+
 def test_programs_that_stay_attached_for_a_moment(sonde):
     """
     Whoever looks at its descriptors while sonde ends holds them for that long; what programs make meanwhile is in the
@@ -175,7 +181,9 @@ def test_programs_that_stay_attached_for_a_moment(sonde):
             pidfd = os.pidfd_open(one.pid)
             held = links_of(one.pid, pidfd)
             os.kill(one.pid, signal.SIGINT)
-            time.sleep(0.2)
+            ran = run_ns(work.pid)
+            while run_ns(work.pid) < ran + 1_000_000:
+                time.sleep(0.2)
             for fd in (*held, pidfd):
                 os.close(fd)
             one.finish()
