@@ -154,7 +154,7 @@ static inline const struct sonde_ident *decode_ident(const struct sonde_rec *r)
 	return r->flags & SONDE_RF_IDENT ? (const struct sonde_ident *)(r + 1) : NULL;
 }
 
-/* Copies the first @size bytes of @r, or zeroes @to if it is shorter. */
+/* Copies the first @size bytes of @r. False if it is shorter: @to is zeroes then. */
 static inline bool decode_fixed(const struct sonde_rec *r, void *to, size_t size)
 {
 	struct cursor c = cur_init(r, r->len);

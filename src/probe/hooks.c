@@ -453,7 +453,7 @@ void hooks_free(struct hooks *h)
 }
 
 void hooks_report_code(hook_report_fn fn, void *ctx, const char *hook, int code, const struct err *err,
-		      const char *fallback)
+		       const char *fallback)
 {
 	struct hook_report r = { .hook = hook };
 

@@ -63,7 +63,7 @@ struct bpf_object *hooks_object(const struct hooks *h);
 void hooks_report(const struct hooks *h, bool failed_only, hook_report_fn fn, void *ctx);
 /* Reports a hook without a row. @code: 0, or -errno, which @err explains; @fallback: its replacement, or "". */
 void hooks_report_code(hook_report_fn fn, void *ctx, const char *hook, int code, const struct err *err,
-		      const char *fallback);
+		       const char *fallback);
 /* A hook_report_fn for hooks that do not work: tells the user; @ctx is the struct probe. */
 void hooks_report_failed(void *ctx, const struct hook_report *r);
 

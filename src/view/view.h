@@ -32,6 +32,7 @@ static inline bool view_op_is_time(enum view_op op)
 	return op == VIEW_P50 || op == VIEW_P99 || op == VIEW_MAX;
 }
 
+/* They stand together in the enum, behind counts and sums. */
 static inline bool view_op_is_of_flows(enum view_op op)
 {
 	return op >= VIEW_GROWTH && op <= VIEW_ACTIVE;

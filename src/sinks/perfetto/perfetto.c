@@ -176,7 +176,7 @@ static void put_slice(struct perfetto *p, const struct slice *s, const struct ev
 	end_packet(p, PACKET_TRACK_EVENT);
 }
 
-/* @w: the name. */
+/* A slice with the name in field @w. */
 static void put_named(struct perfetto *p, struct slice *s, const struct event *ev, const struct type *t, enum word w)
 {
 	struct value name;

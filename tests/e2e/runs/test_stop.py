@@ -24,8 +24,7 @@ for _ in range(50_000):
 
 
 def until_ready(child):
-    while "ready" not in child.stderr.readline():
-        pass
+    assert any("ready" in line for line in iter(child.stderr.readline, "")), "it ended"
 
 
 @pytest.mark.parametrize("command", ["monitor", "flows", "rpc"])
@@ -73,9 +72,14 @@ def unread(request):
     with reader:
         with writer:
             child = subprocess.Popen([BINARY, *LINES], stdout=writer, stderr=subprocess.PIPE, text=True)
-        until_ready(child)
-        subprocess.run(["/usr/bin/python3", "-c", MAKE_LINES], check=True, timeout=TIMEOUT_S)
-        yield child, reader
+        try:
+            until_ready(child)
+            subprocess.run(["/usr/bin/python3", "-c", MAKE_LINES], check=True, timeout=TIMEOUT_S)
+            yield child, reader
+        finally:
+            child.kill()
+            child.wait()
+            child.stderr.close()
 
 
 def written(child, reader, why):
