@@ -122,6 +122,9 @@ static void put_ready(const struct monitor_conf *c, bool some, struct buf *out)
 	buf_add_str(out, "sonde: ready, watching");
 	if (kinds)
 		put_kinds(c, kinds, out);
+	else if (!c->lacks)
+		buf_add_str(out, c->cilium ? " events of the Cilium agent" : c->net.map.path ? " events of the map" :
+			    " what the filter selects");
 	if (c->lacks)
 		buf_printf(out, "%s %s", kinds ? ", but" : "", none[c->lacks]);
 	else if (some)
@@ -132,9 +135,15 @@ static void put_ready(const struct monitor_conf *c, bool some, struct buf *out)
 static int on_started(void *ctx, _unused_ struct loop *loop, struct pipeline *p, _unused_ struct err *err)
 {
 	struct monitor_conf *c = ctx;
+	unsigned kinds;
 
 	c->lacks = ((pipeline_hook_failed(p, NET_HOOK_PACKETS) ? 1u << NET_KIND_TRACE : 0) |
 		    (pipeline_hook_failed(p, NET_HOOK_DROPS) ? 1u << NET_KIND_DROP : 0)) & kinds_asked(c);
+	kinds = kinds_asked(c) & ~c->lacks;
+	if (!c->net.endpoints && !(kinds & 1u << NET_KIND_TRACE)) {	/* it cannot say "no packets" */
+		c->ops->unit = kinds && !(c->net.kinds & ~READY_KINDS) ? "drop" : "event";
+		c->ops->own_netns = false;
+	}
 	put_ready(c, pipeline_hook_failed(p, NET_HOOK_SOME), &c->ready);
 	c->ops->ready = buf_str(&c->ready);
 	return 0;

@@ -48,6 +48,16 @@ def test_no_such_process(sonde, name):
     assert done.stderr == f"sonde: no such process: {pid}\n"
 
 
+@pytest.mark.parametrize("kind, unit", [("drop", "drop"), ("mib", "event"), ("refused", "event"),
+                                        ("trace", "packet")])
+def test_what_is_not_watched_is_not_missed(sonde, kind, unit):
+    """Nobody says "no packets" of a run that watches none."""
+    one = sonde("monitor", "--agent=no", "--netns", f"/proc/{os.getpid()}/ns/net", "--where",
+                f"evt.type={kind} and net.sport=1")
+    assert re.fullmatch(rf"no {unit}s in [\d.]+ s|the filter refused .*{unit}s?", why_nothing(one)), one.stderr
+    assert "watching;" not in one.stderr
+
+
 def test_one_of_two_processes_is_enough(sonde, sleeper):
     pid = ended_process()
     one = sonde("syscalls", "--agent=no", "--pid", pid, "--pid", str(sleeper.pid))
