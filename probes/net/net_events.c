@@ -498,6 +498,9 @@ static int put_rest(const struct event *ev, const struct line_opts *o, struct bu
 {
 	const struct net_event *b = ev->body;
 
+	net_text_put_iface(ev, b->ifindex, out);
+	buf_add_str(out, ": ");
+	net_text_put_summary(ev, out);
 	put_origin(b, out);
 	if (ev->tgid && b->peer_pid)
 		put_both_ends(ev, b, out);
@@ -525,9 +528,6 @@ static int trace_line(const struct event *ev, const struct line_opts *o, struct 
 		buf_printf(out, "<- %s ", name + 5);
 	else
 		buf_printf(out, "%s ", b->dir == NET_DIR_IN ? "<-" : b->dir == NET_DIR_OUT ? "->" : "??");
-	net_text_put_iface(ev, b->ifindex, out);
-	buf_add_str(out, ": ");
-	net_text_put_summary(ev, out);
 	return put_rest(ev, o, out);
 }
 
@@ -543,19 +543,16 @@ static void put_place(const struct event *ev, struct buf *out)
 	buf_printf(out, ":%u", b->line);
 }
 
-static void put_reason(const struct event *ev, const struct line_opts *o, struct buf *out)
+/* @space: SONDE_NAME_*, where b->reason has its name. */
+static void put_reason(const struct event *ev, uint32_t space, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *reason = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_DROP_REASON, b->reason);
+	const char *name = o->numeric ? NULL : event_names_get(ev->names, space, b->reason);
 
-	if (reason)
-		str_escape_buf(out, reason, strlen(reason));
+	if (name)
+		str_escape_buf(out, name, strlen(name));
 	else
 		buf_printf(out, "%u", b->reason);
-	if (b->cause)
-		buf_printf(out, ": %s", xlat_name(&net_cause_xlat, b->cause));
-	if (b->error)
-		buf_printf(out, ", %d", b->error);
 }
 
 /*
@@ -567,7 +564,11 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	const struct net_event *b = ev->body;
 
 	buf_add_str(out, "xx drop (");
-	put_reason(ev, o, out);
+	put_reason(ev, SONDE_NAME_DROP_REASON, o, out);
+	if (b->cause)
+		buf_printf(out, ": %s", xlat_name(&net_cause_xlat, b->cause));
+	if (b->error)
+		buf_printf(out, ", %d", b->error);
 	buf_add_str(out, ") at ");
 	if (b->location)
 		put_address(ev, b->location, out, o->numeric, false);
@@ -576,9 +577,6 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 	else
 		buf_add_char(out, '-');
 	buf_add_char(out, ' ');
-	net_text_put_iface(ev, b->ifindex, out);
-	buf_add_str(out, ": ");
-	net_text_put_summary(ev, out);
 	return put_rest(ev, o, out);
 }
 
@@ -586,13 +584,9 @@ static int drop_line(const struct event *ev, const struct line_opts *o, struct b
 static int xdp_line(const struct event *ev, const struct line_opts *o, struct buf *out)
 {
 	const struct net_event *b = ev->body;
-	const char *action = o->numeric ? NULL : event_names_get(ev->names, SONDE_NAME_XDP_ACTION, b->reason);
 
 	buf_add_str(out, "xx xdp (");
-	if (action)
-		str_escape_buf(out, action, strlen(action));
-	else
-		buf_printf(out, "%u", b->reason);
+	put_reason(ev, SONDE_NAME_XDP_ACTION, o, out);
 	buf_add_str(out, ") ");
 	net_text_put_iface(ev, b->ifindex, out);
 	buf_printf(out, ": program %u", b->prog_id);
