@@ -7,8 +7,10 @@ import collections
 import datetime
 import json
 import os
+import signal
 import struct
 import subprocess
+import time
 
 import pytest
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2
@@ -145,3 +147,33 @@ def test_one_url_gets_traces_metrics_and_logs_of_the_same_processes(recording, c
             n += "process.pid" in r
             assert "process.pid" not in r or r == by_pid[r["process.pid"]]
     assert n
+
+
+CLOSED_PORT = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(10):
+    s.sendto(b"x", ("127.0.0.1", 9))
+"""
+
+
+def test_a_server_that_is_back_when_the_run_ends_gets_what_waits(collector):  # noqa: F811
+    """However long it was away: the pauses between tries have grown by then."""
+    ns, server = helpers.Netns(), collector()
+    one = helpers.Sonde("monitor", "--agent=no", "--netns", ns.path, "--where", "evt.type=drop", "-o",
+                        f"otlp-logs:{server.url}")
+    server.away()
+    ns.python(CLOSED_PORT)
+    time.sleep(9.5)
+    server.back()
+    one.stop(signal.SIGINT, helpers.READY_S)
+    ns.close()
+    got = [record for _, path, _, body in server.requests for _, record in logs_of(body) if path == "/v1/logs"]
+    assert sum(record.event_name == "sonde.net.drop" for record in got) == 10, one.stderr
+    assert "10 drops in" in one.stderr and "log records" not in one.stderr, one.stderr
+
+
+def logs_of(body):
+    message = logs_service_pb2.ExportLogsServiceRequest()
+    message.ParseFromString(body)
+    return logs(message)
