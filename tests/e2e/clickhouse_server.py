@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -97,8 +98,11 @@ class Server:
                                    f"http://{self.base}/?database={db}"], input=sql, text=True, check=True,
                                   capture_output=True).stdout
         request = urllib.request.Request(f"http://{self.base}/?database={db}", data=sql.encode())
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read().decode(errors="surrogateescape")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.read().decode(errors="surrogateescape")
+        except urllib.error.HTTPError as error:
+            raise OSError(error.read().decode(errors="replace").strip()) from None
 
     def rows(self, sql, db="sonde"):
         return [line.split("\t") for line in self.query(sql, db).splitlines()]
