@@ -92,20 +92,20 @@ class Server:
         os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
 
-    def query(self, sql, db="default"):
+    def query(self, sql, db="default", **settings):
+        url = f"http://{self.base}/?{urllib.parse.urlencode({'database': db, **settings})}"
         if self.inside:
-            return subprocess.run([*self.inside, "curl", "-sS", "--data-binary", "@-",
-                                   f"http://{self.base}/?database={db}"], input=sql, text=True, check=True,
-                                  capture_output=True).stdout
-        request = urllib.request.Request(f"http://{self.base}/?database={db}", data=sql.encode())
+            return subprocess.run([*self.inside, "curl", "-sS", "--data-binary", "@-", url], input=sql, text=True,
+                                  check=True, capture_output=True).stdout
+        request = urllib.request.Request(url, data=sql.encode())
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.read().decode(errors="surrogateescape")
         except urllib.error.HTTPError as error:
             raise OSError(error.read().decode(errors="replace").strip()) from None
 
-    def rows(self, sql, db="sonde"):
-        return [line.split("\t") for line in self.query(sql, db).splitlines()]
+    def rows(self, sql, db="sonde", **settings):
+        return [line.split("\t") for line in self.query(sql, db, **settings).splitlines()]
 
     def tables(self, db="sonde"):
         return [t for (t,) in self.rows(
