@@ -133,7 +133,7 @@ table ip t {
     thrown = next(step["counter"]["packets"] for step in rule["expr"] if "counter" in step)
     reasons = collections.Counter(ev["reason"] for ev in one.events
                                   if ev["type"] == "net.drop" and ev["conn"]["dport"] == 7000)
-    assert reasons["NETFILTER_DROP"] == thrown > 0
+    assert reasons["NETFILTER_DROP"] == thrown > 0, one.stderr
     assert at_b[False]["dropped"] == sum(reasons.values()), "some bytes came twice, or to a closed window"
     assert "dropped" not in at_a[False], "it happened in the other namespace"
 
