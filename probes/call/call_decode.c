@@ -167,7 +167,6 @@ static void report_lost(struct call_decode_state *st, const struct call_socket *
 		*reported += lost.count;
 		event_decode_from_rec(&ev, &core_lost_desc, &hdr);
 		ev.body = &lost;
-		ev.body_len = sizeof(lost);
 		ev.keys.cookie = s->key.cookie;
 		r = st->em->emit(st->em->ctx, &ev);
 		st->error = st->error ? st->error : MIN(r, 0);

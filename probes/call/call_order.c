@@ -59,7 +59,6 @@ void call_order_event(struct event *ev, const struct sonde_rec *r, uint64_t cook
 	event_decode_from_rec(ev, &call_order_desc, r);
 	ev->keys.cookie = cookie;
 	ev->body = b;
-	ev->body_len = sizeof(*b);
 	if (!b)
 		return;
 	b->order = order;

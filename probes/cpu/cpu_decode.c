@@ -100,7 +100,6 @@ static int decode_sample(const struct sonde_rec *rec, struct event *ev, const st
 		return -EBADMSG;
 	fill_body(&r, &b);
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	return finish(&r, &c, ev, em);
 }
 
@@ -133,7 +132,6 @@ static int decode_block(const struct sonde_rec *rec, struct event *ev, const str
 	fill_body(&r, &b.body);
 	b.sleep_ns = r.value - r.wait_ns;
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	return finish(&r, &c, ev, em);
 }
 
@@ -155,7 +153,6 @@ static int decode_totals(const struct sonde_rec *rec, struct event *ev, const st
 		.gone = r.gone, .late = r.late, .walked_late = r.walked_late, .stayed_cut = r.stayed_cut,
 	};
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	len = cur_left(&c);
 	if (len)
 		ret = event_add_section(ev, SEC_TEXT, cur_bytes(&c, len), (uint32_t)len);

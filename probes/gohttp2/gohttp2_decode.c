@@ -617,7 +617,6 @@ static int decode_miss(const struct sonde_rec *r, struct event *ev, const struct
 	memcpy(b.reason, m.reason, sizeof(b.reason));
 	memcpy(b.conn_type, type, MIN((size_t)m.text_len, sizeof(b.conn_type) - 1));
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	return em->emit(em->ctx, ev);
 }
 
@@ -637,7 +636,6 @@ static int decode_program(const struct sonde_rec *r, struct event *ev, const str
 	b.n_sites = p.n_sites;
 	memcpy(b.text, text, MIN((size_t)p.text_len, sizeof(b.text) - 1));
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	event_add_section(ev, SEC_STATE, &state, sizeof(state));
 	return em->emit(em->ctx, ev);
 }
@@ -657,7 +655,6 @@ static int decode_late(const struct sonde_rec *r, struct event *ev, const struct
 	b.ended = l.gone != 0;
 	memcpy(b.file, path, MIN((size_t)l.path_len, sizeof(b.file) - 1));
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	return em->emit(em->ctx, ev);
 }
 
@@ -667,7 +664,6 @@ static int emit_range(struct event *ev, uint8_t frame, const struct emitter *em)
 	const struct gohttp2_range_body b = { .frame = frame };
 
 	ev->body = &b;
-	ev->body_len = sizeof(b);
 	event_add_section(ev, SEC_STATE, &state, sizeof(state));
 	return em->emit(em->ctx, ev);
 }

@@ -72,7 +72,6 @@ static int report_gap(const struct sonde_rec *r, const struct emitter *em)
 	ev.start_ns = 0;
 	ev.keys = (struct event_keys){ 0 };
 	ev.body = &body;
-	ev.body_len = sizeof(body);
 	return em->emit(em->ctx, &ev);
 }
 
