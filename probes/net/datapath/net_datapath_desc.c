@@ -203,12 +203,18 @@ static int foreign_get(const struct event *ev, const struct field *f, struct val
 
 /* ---- lines ---- */
 
-static void put_summary(const struct event *ev, struct buf *out)
+/* The packet, with its owner if @owned, and its second line. */
+static int put_packet(const struct event *ev, const struct line_opts *o, bool owned, struct buf *out)
 {
-	if (!event_section(ev, SEC_PACKET))
-		return;
-	buf_add_str(out, ": ");
-	net_text_put_summary(ev, out);
+	if (event_section(ev, SEC_PACKET)) {
+		buf_add_str(out, ": ");
+		net_text_put_summary(ev, out);
+	}
+	if (owned)
+		net_text_put_owner(ev, out);
+	buf_add_char(out, '\n');
+	net_text_put_packet(ev, o, out);
+	return buf_error(out);
 }
 
 /* "debug endpoint 12: Attempting local delivery...", "capture endpoint 12: Delivery to ifindex 3: 10.0.0.1 -> ..." */
@@ -218,10 +224,7 @@ static int message_line(const struct event *ev, const struct line_opts *o, struc
 
 	buf_printf(out, "%s endpoint %u: ", ev->desc == &net_debug_desc ? "debug" : "capture", b->endpoint);
 	put_text(ev, out);
-	put_summary(ev, out);
-	buf_add_char(out, '\n');
-	net_text_put_packet(ev, o, out);
-	return buf_error(out);
+	return put_packet(ev, o, false, out);
 }
 
 /* "policy deny in eth0, line 3 (deny in tcp port 22): 10.0.0.1:80 -> ...  [sshd/1234 tuple]": of a rule file */
@@ -241,11 +244,7 @@ static int rule_line(const struct event *ev, const struct line_opts *o, const st
 		str_escape_buf(out, rule, strlen(rule));
 		buf_add_char(out, ')');
 	}
-	put_summary(ev, out);
-	net_text_put_owner(ev, out);
-	buf_add_char(out, '\n');
-	net_text_put_packet(ev, o, out);
-	return buf_error(out);
+	return put_packet(ev, o, true, out);
 }
 
 /* "policy deny ingress endpoint 12 identity world, match L3-L4: 10.0.0.1:80 -> ..." */
@@ -271,10 +270,7 @@ static int policy_line(const struct event *ev, const struct line_opts *o, struct
 	buf_printf(out, ", match %s", cilium_names_policy_match(CILIUM_POLICY_MATCH(n.policy.bits)));
 	if (n.policy.cookie)
 		buf_printf(out, ", rule %u", n.policy.cookie);
-	put_summary(ev, out);
-	buf_add_char(out, '\n');
-	net_text_put_packet(ev, o, out);
-	return buf_error(out);
+	return put_packet(ev, o, false, out);
 }
 
 static int recorder_line(const struct event *ev, const struct line_opts *o, struct buf *out)
@@ -283,10 +279,7 @@ static int recorder_line(const struct event *ev, const struct line_opts *o, stru
 	struct cilium_notify n;
 
 	buf_printf(out, "recorder rule %u %s", b->endpoint, net_datapath_event_notify(ev, &n) ? dir_of(&n) : "");
-	put_summary(ev, out);
-	buf_add_char(out, '\n');
-	net_text_put_packet(ev, o, out);
-	return buf_error(out);
+	return put_packet(ev, o, false, out);
 }
 
 /* Prints the client's line unchanged. */
