@@ -51,19 +51,32 @@ static __always_inline struct sonde_sender *flow_sender(const struct sonde_tuple
 	return bpf_map_lookup_elem(&sonde_senders, t);
 }
 
-/* The socket bound to the local end of @t, with any peer; @any_addr: also one without an address. */
-static __always_inline struct sonde_sender *flow_bound(const struct sonde_tuple *t, bool any_addr)
+/* The socket bound to the local end of @t, with any peer. */
+static __always_inline struct sonde_sender *flow_bound(const struct sonde_tuple *t, struct sonde_tuple *ret_key)
 {
-	struct sonde_tuple key = *t;
-	struct sonde_sender *s;
+	*ret_key = *t;
+	ret_key->rport = 0;
+	__builtin_memset(ret_key->raddr, 0, sizeof(ret_key->raddr));
+	return flow_sender(ret_key);
+}
 
-	key.rport = 0;
-	__builtin_memset(key.raddr, 0, sizeof(key.raddr));
-	s = flow_sender(&key);
-	if (s || !any_addr)
-		return s;
-	__builtin_memset(key.laddr, 0, sizeof(key.laddr));
-	return flow_sender(&key);
+/* The same without an address; @key: from flow_bound(). */
+static __always_inline struct sonde_sender *flow_bound_any(struct sonde_tuple *key)
+{
+	__builtin_memset(key->laddr, 0, sizeof(key->laddr));
+	return flow_sender(key);
+}
+
+/* Either. */
+static __always_inline struct sonde_sender *flow_listener(const struct sonde_tuple *t)
+{
+	struct sonde_sender *s;
+	struct sonde_tuple key;
+
+	if (!port_was_bound(t->lport))
+		return NULL;
+	s = flow_bound(t, &key);
+	return s ? s : flow_bound_any(&key);
 }
 
 /*

@@ -55,7 +55,7 @@ static __always_inline void owner_copy(__u64 from, __u64 to)
 /* Cookie of the listener that the new connection @t came through, by its addresses. */
 static __always_inline __u64 listener_by_tuple(const struct sonde_tuple *t)
 {
-	struct sonde_sender *s = port_was_bound(t->lport) ? flow_bound(t, true) : NULL;
+	struct sonde_sender *s = flow_listener(t);
 
 	return s ? s->cookie : 0;
 }

@@ -532,13 +532,14 @@ static __always_inline bool end_exact(struct net_end *e, const struct sonde_tupl
  */
 static __always_inline bool end_bound(struct net_end *e, const struct sonde_tuple *t, bool local)
 {
+	struct sonde_tuple key;
 	struct sonde_sender *s;
 
 	if (!port_was_bound(t->lport))
 		return false;
-	s = flow_bound(t, false);
+	s = flow_bound(t, &key);
 	if (!s && (local || tuple_is_local(t)))
-		s = flow_bound(t, true);
+		s = flow_bound_any(&key);
 	if (!s)
 		return false;
 	if (!s->group)

@@ -282,14 +282,13 @@ static __always_inline __u64 group_member(const struct sock *any, __u32 steps)
 __noinline int refused_listener(__u32 steps)
 {
 	struct net_scratch *s = scratch_of_cpu();
-	struct sonde_sender *bound = NULL;
+	struct sonde_sender *bound;
 	struct net_end e = {};
 	struct listener *l;
 
 	if (!s)
 		return 0;
-	if (port_was_bound(s->received.lport))
-		bound = flow_bound(&s->received, true);
+	bound = flow_listener(&s->received);
 	if (bound && !bound->group) {
 		end_set(&e, bound->cookie, SONDE_HOW_LOOKUP, false);
 	} else if (bound) {
