@@ -168,6 +168,7 @@ __noinline int drop_receiver(__u64 addr, __u64 rx_cookie, __u32 rx_listens, __u3
 
 	if (!s)
 		return 0;
+	e.begins = s->begins;
 	named = rx_listens && is_ip && end_exact(&e, &s->received, SONDE_HOW_TUPLE) && e.known;
 	named = named || (end_set(&e, rx_cookie, SONDE_HOW_STORAGE, false) && e.known);
 	if (!named && is_ip && !s->skb.netns)
@@ -190,6 +191,7 @@ __noinline int drop_sender(__u64 addr, __u32 by_tuple)
 	if (!s)
 		return 0;
 	by_socket = sender_by_socket(&e, BPF_CORE_READ(skb, sk), s->skb.netns);
+	e.begins = s->begins;
 	if (!by_socket && by_tuple && !sender_by_translation(&e, s))
 		sender_by_tuple(&e, s);
 	end_keep(&s->sender, &e);

@@ -87,6 +87,17 @@ static __always_inline bool end_by_socket(struct __sk_buff *skb, struct net_end 
 	return true;
 }
 
+/* As net_end.begins would do it in each step of the look-up: for that the verifier needs twice as long. */
+static __always_inline void end_find(struct net_end *e, struct sonde_tuple *t, const struct net_scratch *s)
+{
+	end_by_tuple(e, t, false);
+	if (!(e->ended & s->begins))
+		return;
+	bpf_map_delete_elem(&sonde_senders, t);
+	*e = (struct net_end){};
+	end_bound(e, t, false);
+}
+
 /*
  * Both ends of the forward direction; @way: of the packet. The local end takes precedence: an incoming packet may
  * still carry the socket of its sender, behind a veth.
@@ -97,7 +108,7 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 	struct net_end sender = {}, receiver = {};
 
 	if (f->dir == NET_DIR_IN) {
-		receiver_by_tuple(&receiver, s, false);
+		end_find(&receiver, &s->received, s);
 		receiver_of_group(skb, s, &receiver);
 	}
 	if (!receiver.known || receiver.foreign) {
@@ -105,9 +116,9 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 		if (way == NET_WAY_FORWARD && f->dir == NET_DIR_OUT)
 			find_origin(s, skb);
 		if (!end_by_socket(skb, &sender, &receiver, way) && !sender_by_translation(&sender, s))
-			sender_by_tuple(&sender, s);
-		if (!sender.known && !receiver.known)
-			receiver_by_tuple(&receiver, s, false);
+			end_find(&sender, &s->sent, s);
+		if (f->dir == NET_DIR_OUT && !sender.known && !receiver.known)
+			end_find(&receiver, &s->received, s);
 	}
 	ends_order(ret, &sender, &receiver, f->dir == NET_DIR_OUT);
 }
@@ -121,10 +132,9 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_en
 	struct sonde_owner *o;
 
 	s->is_error = false;
+	s->begins = flags & TCP_SYN && !(flags & (TCP_FIN | TCP_RST));
 	tuple_of(&s->sent, &f->src, &f->dst, f);
 	tuple_of(&s->received, &f->dst, &f->src, f);
-	if (flags & TCP_SYN && !(flags & (TCP_FIN | TCP_RST)))
-		scratch_begin(s);
 	find_ends(skb, f, s, way, &ends);
 	o = ends.owner.proc;
 	if (!o && f->owner_tgid)

@@ -112,7 +112,7 @@ static __always_inline bool sender_by_socket(struct __sk_buff *skb, struct net_s
  * A connection request answers with the cookie that its connection will have: packets to the connection find it as
  * soon as it is established.
  */
-static __always_inline void feed_request(struct __sk_buff *skb, const struct net_scratch *s)
+static __always_inline void feed_request(struct __sk_buff *skb, struct net_scratch *s)
 {
 	if (packet_has_state(skb, TCP_NEW_SYN_RECV))
 		sender_set(&s->sent, bpf_get_socket_cookie(skb));
@@ -123,12 +123,13 @@ static __always_inline void find_ends(struct __sk_buff *skb, struct net_scratch 
 				      struct net_ends *ret)
 {
 	bool out = dir == NET_DIR_OUT, by_socket;
-	struct net_end sender = {}, receiver = {};
+	struct net_end sender = {}, receiver = { .begins = s->begins };
 
 	s->origin.family = 0;
 	if (is_ip)
 		find_origin(s, skb);
 	by_socket = sender_by_socket(skb, s, dir, is_ip, &sender);
+	sender.begins = s->begins;
 	if (!by_socket && is_ip && !(out && sender_by_translation(&sender, s)))
 		sender_by_tuple(&sender, s);
 	if (out)

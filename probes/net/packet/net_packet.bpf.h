@@ -63,6 +63,7 @@ struct net_scratch {
 	struct sonde_tuple sent, received; /* of the packet, seen from its sender and from its receiver */
 	struct sonde_tuple origin;	   /* sent, before connection tracking translated it; family 0: it was not */
 	__u64 is_error;		/* an ICMP error: sender and receiver are those of the flow it reports on */
+	__u64 begins;		/* a TCP handshake: closed sockets have no part in the connection */
 	struct net_end_kept sender, receiver; /* end_keep() */
 	__u64 addr;		/* address_number() */
 	struct net_rec rec;	/* then packet bytes and addresses */
@@ -360,52 +361,17 @@ static __always_inline bool head_tuple(const __u8 *head, __u32 link, __u32 netns
 	return true;
 }
 
-/* Removes what leads from @t to a closed socket. @key: memory, because the stack of flow programs is full. */
-static __always_inline void tuple_begin(const struct sonde_tuple *t, struct sonde_tuple *key)
-{
-	struct sonde_sender *s = flow_sender(t);
-	struct sonde_owner *o = s ? owner_by_cookie(s->cookie) : NULL;
-	struct net_remote *r;
-
-	if (o && o->ended)
-		bpf_map_delete_elem(&sonde_senders, t);
-	*key = *t;
-	key->netns = 0;
-	r = bpf_map_lookup_elem(&inst_net_remote, key);
-	o = r ? owner_by_cookie(r->cookie) : NULL;
-	if (o && o->ended)
-		bpf_map_delete_elem(&inst_net_remote, key);
-}
-
-/* A handshake begins on the tuples of @s: closed sockets have no part in it. */
-static __always_inline void scratch_begin(struct net_scratch *s)
-{
-	tuple_begin(&s->sent, &s->origin);
-	tuple_begin(&s->received, &s->origin);
-}
-
-/* The same for this CPU's scratch: a function of its own to the verifier. */
-__weak __noinline int tuples_begin(void)
-{
-	struct net_scratch *s = scratch_of_cpu();
-
-	if (s)
-		scratch_begin(s);
-	return 0;
-}
-
 /* Fills both tuples of the scratch from the packet in its record. */
 static __always_inline bool fill_tuples(struct net_scratch *s, __u32 link, __u32 netns)
 {
 	struct net_head head;
 
-	s->is_error = false;
+	s->is_error = s->begins = false;
 	if (!head_tuple(s->rec.data, link, netns, &s->sent, &head))
 		return false;
 	tuple_turn(&s->received, &s->sent);
 	s->is_error = head.turned;
-	if (head.syn)
-		tuples_begin();
+	s->begins = head.syn;
 	if (head.turned) {
 		struct sonde_tuple t = s->sent;
 
@@ -432,7 +398,8 @@ struct net_end {
 	__u8 how;			/* SONDE_HOW_*; without a process 0, or SONDE_HOW_GROUP */
 	__u8 foreign;			/* the socket is in another namespace than the packet */
 	__u8 known;			/* proc is set; compilers combine tests of pointers, verifiers refuse that */
-	__u8 passed;			/* closed, without connections: a socket bound there comes first */
+	__u8 ended;			/* SONDE_ENDED_*: the socket is closed */
+	__u8 begins;			/* of the scratch; set before a look-up by tuple */
 };
 
 /* Look-ups return whether there is such a socket; its process may be unknown. */
@@ -446,7 +413,7 @@ static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, b
 	e->cookie = cookie;
 	e->foreign = foreign;
 	e->known = o != NULL;
-	e->passed = o && o->ended == SONDE_ENDED_PORT;
+	e->ended = o ? o->ended : 0;
 	if (!o)
 		e->how = SONDE_HOW_UNKNOWN;
 	else if (o->cookie != cookie)	/* a connection that no process has used yet */
@@ -456,32 +423,34 @@ static __always_inline bool end_set(struct net_end *e, __u64 cookie, __u8 how, b
 	return true;
 }
 
-/* Remembers a sender for packets that appear in another namespace; @t as in head_tuple(). */
-static __always_inline void remote_set(const struct sonde_tuple *t, __u64 cookie)
+/*
+ * Remembers a sender for packets that appear in another namespace; @t as in head_tuple(). It is the key meanwhile: a
+ * copy would take stack that flow programs lack.
+ */
+static __always_inline void remote_set(struct sonde_tuple *t, __u64 cookie)
 {
-	struct sonde_tuple key = *t;
 	struct net_remote v = { .cookie = cookie, .seen_ns = bpf_ktime_get_ns(), .netns = t->netns }, *have;
+	struct sonde_owner *o;	/* of the other namespace's socket */
 	bool fresh;
 
-	key.netns = 0;
-	have = bpf_map_lookup_elem(&inst_net_remote, &key);
+	t->netns = 0;
+	have = bpf_map_lookup_elem(&inst_net_remote, t);
 	fresh = have && v.seen_ns - have->seen_ns < NET_REMOTE_FRESH_NS;
 	if (have && have->cookie == cookie) {
 		have->seen_ns = v.seen_ns;
-		return;
+	} else if (!fresh || have->cookie || have->netns != v.netns) {
+		o = fresh && have->netns != v.netns ? owner_by_cookie(have->cookie) : NULL;
+		v.cookie = !fresh || have->netns == v.netns || (o && o->ended) ? cookie : 0;
+		bpf_map_update_elem(&inst_net_remote, t, &v, BPF_ANY);
 	}
-	if (fresh && !have->cookie && have->netns == v.netns)
-		return;
-	if (fresh && have->netns != v.netns)
-		v.cookie = 0;
-	bpf_map_update_elem(&inst_net_remote, &key, &v, BPF_ANY);
+	t->netns = v.netns;
 }
 
 /*
  * Remembers the sender of a packet; @t as in head_tuple(). Echo requests to a broadcast or multicast address get
  * their replies from other addresses: the identifier finds their sender as a port finds a listener.
  */
-static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie)
+static __always_inline void sender_set(struct sonde_tuple *t, __u64 cookie)
 {
 	struct sonde_tuple any;
 
@@ -495,14 +464,22 @@ static __always_inline void sender_set(const struct sonde_tuple *t, __u64 cookie
 	flow_set(&any, cookie, t->netns);
 }
 
-static __always_inline bool end_remote(struct net_end *e, const struct sonde_tuple *t, __u8 how)
+static __always_inline bool end_remote(struct net_end *e, struct sonde_tuple *t, __u8 how)
 {
-	struct sonde_tuple key = *t;
+	const __u32 netns = t->netns;
 	struct net_remote *r;
+	bool found;
 
-	key.netns = 0;
-	r = bpf_map_lookup_elem(&inst_net_remote, &key);
-	return r && end_set(e, r->cookie, how, r->netns != t->netns);
+	t->netns = 0;
+	r = bpf_map_lookup_elem(&inst_net_remote, t);
+	found = r && end_set(e, r->cookie, how, r->netns != netns);
+	if (found && e->ended & e->begins) {
+		bpf_map_delete_elem(&inst_net_remote, t);
+		*e = (struct net_end){ .begins = true };
+		found = false;
+	}
+	t->netns = netns;
+	return found;
 }
 
 /* True if packets to @t's local address are known to end in its namespace. */
@@ -518,12 +495,18 @@ static __always_inline bool tuple_is_local(const struct sonde_tuple *t)
 	return bpf_map_lookup_elem(&inst_net_local, &key) != NULL;
 }
 
-/* The socket that sends on exactly @t in its namespace. */
+/* The socket that sends on exactly @t in its namespace. Closed ones go when another connection begins. */
 static __always_inline bool end_exact(struct net_end *e, const struct sonde_tuple *t, __u8 how)
 {
 	struct sonde_sender *s = flow_sender(t);
 
-	return s && end_set(e, s->cookie, how, s->netns != t->netns);
+	if (!s || !end_set(e, s->cookie, how, s->netns != t->netns))
+		return false;
+	if (!(e->ended & e->begins))
+		return true;
+	bpf_map_delete_elem(&sonde_senders, t);
+	*e = (struct net_end){ .begins = true };
+	return false;
 }
 
 /*
@@ -554,17 +537,18 @@ static __always_inline bool end_bound(struct net_end *e, const struct sonde_tupl
  */
 static __always_inline bool end_here(struct net_end *e, const struct sonde_tuple *t, bool local)
 {
-	return (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && !e->passed) || end_bound(e, t, local) || e->known;
+	return (end_exact(e, t, SONDE_HOW_TUPLE) && e->known && e->ended != SONDE_ENDED_PORT) ||
+	       end_bound(e, t, local) || e->known;
 }
 
-static __always_inline void end_by_tuple(struct net_end *e, const struct sonde_tuple *t, bool local)
+static __always_inline void end_by_tuple(struct net_end *e, struct sonde_tuple *t, bool local)
 {
 	if (!end_here(e, t, local))
 		end_remote(e, t, SONDE_HOW_TUPLE);
 }
 
 /* The receiver by the packet's addresses; @local: the kernel delivers it here. */
-static __always_inline void receiver_by_tuple(struct net_end *e, const struct net_scratch *s, bool local)
+static __always_inline void receiver_by_tuple(struct net_end *e, struct net_scratch *s, bool local)
 {
 	end_by_tuple(e, &s->received, local);
 }
@@ -573,7 +557,7 @@ static __always_inline void receiver_by_tuple(struct net_end *e, const struct ne
  * The sender by the packet's addresses. A packet that the kernel sends for a listener (SYN-ACK) has no socket, but
  * the listener's address.
  */
-static __always_inline void sender_by_tuple(struct net_end *e, const struct net_scratch *s)
+static __always_inline void sender_by_tuple(struct net_end *e, struct net_scratch *s)
 {
 	end_by_tuple(e, &s->sent, false);
 }

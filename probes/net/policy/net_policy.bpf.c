@@ -485,6 +485,7 @@ static __always_inline struct sonde_owner *local_process(struct __sk_buff *skb, 
 		return e.proc;
 	if (!is_ip || s->is_error)
 		return NULL;
+	e.begins = s->begins;
 	/* a connection before accept() has no process, its listener has one */
 	return end_here(&e, t, false) && !e.foreign ? e.proc : NULL;
 }
