@@ -529,6 +529,7 @@ static int start(struct clickhouse_sender *s, const struct clickhouse_sender_opt
 		.path = "/",
 		.type = "application/octet-stream",
 		.things = "rows",
+		.loop = o->loop,
 		.queue_bytes = IN_FLIGHT_BYTES + 2ull * CLICKHOUSE_BLOCK_BYTES,
 		.patience_ns = PATIENCE_NS,
 		.deliver = clickhouse_deliver,

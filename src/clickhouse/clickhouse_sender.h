@@ -22,6 +22,7 @@ struct err;
 struct clickhouse_sender_opts {
 	const char *url; /* as clickhouse_target_parse() takes it */
 	bool wait;	 /* a replay: no spool, and no loss while the server answers */
+	struct loop *loop; /* as http_client_opts.loop */
 	uint64_t ask_ms; /* longest wait for the server at the start; 0 = 5 s */
 	/* Gets a sentence for the user: the server is away at the start; the process that sends ended. NULL = not. */
 	void (*news)(void *ctx, const char *sentence);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@
 #include "base/macros.h"
 #include "http_client/http_client_child.h"
 #include "http_client/http_client_keeper.h"
+#include "loop/loop.h"
 #include "worker/worker.h"
 
 #define QUEUE_BYTES (8u << 20)
@@ -39,7 +41,8 @@ struct http_client {
 	struct http_client_opts o;
 	struct http_client_child child; /* owns url */
 	struct worker *worker;		/* NULL = the process has ended */
-	int fd;				/* socket to the process; non-blocking */
+	int fd;				/* socket to the process; non-blocking; less than a message may fill it */
+	struct loop_source *room;	/* of fd; NULL without a loop */
 	struct message *first, **last;
 	size_t sent;			/* bytes of the first message already sent */
 	uint64_t queued_bytes;
@@ -267,6 +270,7 @@ void http_client_free(struct http_client *p)
 	if (!p)
 		return;
 	worker_kill(p->worker);
+	loop_remove(p->room);
 	if (p->fd >= 0)
 		close(p->fd);
 	while (p->first)
@@ -309,6 +313,12 @@ static int wait_ready(struct http_client *p, struct err *err)
 	return 0;
 }
 
+static int on_room(void *ctx, _unused_ int fd, _unused_ uint32_t events)
+{
+	http_client_pump(ctx);
+	return 0;
+}
+
 static int start_child(struct http_client *p, struct err *err)
 {
 	const struct worker_opts w = { .name = "sonde-keeper", .memory_bytes = MEMORY_BYTES, .network = true };
@@ -322,6 +332,9 @@ static int start_child(struct http_client *p, struct err *err)
 	r = worker_start(&w, http_client_keeper, &p->child, theirs, &p->worker, err);
 	if (r < 0)
 		return r;
+	r = p->o.loop ? loop_add_io(p->o.loop, p->fd, EPOLLOUT | EPOLLET, on_room, p, &p->room) : 0;
+	if (r < 0)
+		return err_errno(err, r, "%s: cannot start the sending process", p->o.url);
 	fcntl(worker_fd(p->worker), F_SETFL, O_NONBLOCK);
 	return wait_ready(p, err);
 }

@@ -23,6 +23,7 @@ struct http_client_opts {
 	const char *type;	/* Content-Type */
 	const char *things;	/* noun for the items in messages to the user: "spans" */
 	bool wait;		/* http_client_put() waits for room in the queue and loses nothing: for replays */
+	struct loop *loop;	/* calls http_client_pump() when there is room again; borrowed; may be NULL */
 	uint64_t queue_bytes;	/* 0 = 8 MiB */
 	uint64_t patience_ns;	/* retry time of one message; 0 = 60 s */
 	uint64_t close_ns;	/* longest wait of http_client_close(); 0 = 5 s */

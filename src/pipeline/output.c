@@ -234,9 +234,10 @@ static void on_news(_unused_ void *ctx, const char *sentence)
 	log_warn("%s", sentence);
 }
 
-static int open_blocks(struct output *o, const struct sink_opts *opts, const char *url, struct err *err)
+static int open_blocks(struct output *o, struct loop *loop, const struct sink_opts *opts, const char *url,
+		       struct err *err)
 {
-	const struct clickhouse_sender_opts c = { .url = url, .wait = opts->wait, .news = on_news };
+	const struct clickhouse_sender_opts c = { .url = url, .wait = opts->wait, .loop = loop, .news = on_news };
 	const char *known;
 	int r = clickhouse_sender_open(&c, &o->sender, &known, err);
 
@@ -249,8 +250,8 @@ static int open_blocks(struct output *o, const struct sink_opts *opts, const cha
 	return 0;
 }
 
-static int open_remote(struct output *o, const struct sink_ops *ops, const struct sink_opts *opts, const char *url,
-		       struct err *err)
+static int open_remote(struct output *o, struct loop *loop, const struct sink_ops *ops, const struct sink_opts *opts,
+		       const char *url, struct err *err)
 {
 	const struct http_client_opts post = {
 		.url = url,
@@ -258,6 +259,7 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 		.type = ops->http_client_type,
 		.things = ops->post_things,
 		.wait = opts->wait,
+		.loop = loop,
 		.news = on_news,
 	};
 	int r;
@@ -267,7 +269,7 @@ static int open_remote(struct output *o, const struct sink_ops *ops, const struc
 	if (o->path)
 		return err_set(err, -EINVAL, "-o %s: only files can be rotated, not %s", ops->name, url);
 	if (ops->flags & SINK_BLOCKS)
-		return open_blocks(o, opts, url, err);
+		return open_blocks(o, loop, opts, url, err);
 	r = http_client_open(&post, &o->post, err);
 	if (r < 0)
 		return r;
@@ -312,8 +314,8 @@ static int begin(struct output *o, struct bus *bus, const struct sink_ops *ops, 
 	return 0;
 }
 
-int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
-		struct output **ret, struct err *err)
+int output_open(struct bus *bus, struct loop *loop, const struct sink_ops *ops, const struct sink_opts *opts,
+		const char *path, struct output **ret, struct err *err)
 {
 	_cleanup_(output_freep) struct output *o = output_new();
 	int r;
@@ -330,7 +332,7 @@ int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_o
 	if (ops->flags & SINK_FOLDER)
 		r = open_named(o, ops, path, err);
 	else if (http_client_is_url(path))
-		r = open_remote(o, ops, opts, path, err);
+		r = open_remote(o, loop, ops, opts, path, err);
 	else
 		r = outfile_open(o->path ? o->name : path, &o->file, err);
 	if (r < 0)

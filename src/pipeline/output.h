@@ -11,11 +11,13 @@
 #include "sinks/sink.h"
 
 struct bus;
+struct loop;
 struct opener;
 struct output;
 
-int output_open(struct bus *bus, const struct sink_ops *ops, const struct sink_opts *opts, const char *path,
-		struct output **ret, struct err *err);
+/* @loop: of the run; the client of a server goes on in it. */
+int output_open(struct bus *bus, struct loop *loop, const struct sink_ops *ops, const struct sink_opts *opts,
+		const char *path, struct output **ret, struct err *err);
 
 /*
  * Output to @fd, a regular file open for writing, which is truncated. Takes over @fd, also on failure. @name is for

@@ -160,7 +160,7 @@ int pipeline_add_sink(struct pipeline *p, const struct sink_ops *ops, const stru
 
 	if (vec_grow(&p->outputs) < 0)
 		return err_errno(err, -ENOMEM, "cannot open output %s", ops->name);
-	r = output_open(&p->bus, ops, opts, path, &o, err);
+	r = output_open(&p->bus, p->loop, ops, opts, path, &o, err);
 	if (r < 0)
 		return r;
 	p->outputs.items[p->outputs.len++] = o;

@@ -35,7 +35,7 @@ ALLOWED = {
               "tables", "libzstd", "zlib"},
     "http": {"base", "libmicrohttpd", "libnghttp2", "loop"},
     "hubble": {"base", "cilium", "event", "http", "loop", "sinks", "sonde"},
-    "http_client": {"base", "worker", "libcurl", "zlib"},
+    "http_client": {"base", "loop", "worker", "libcurl", "zlib"},
     "source": {"base", "cilium", "clickhouse", "event", "packet", "scap", "store", "worker", "sonde", "libzstd",
                "zlib"},
     "btf": {"base", "libbpf"},

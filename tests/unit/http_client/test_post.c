@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "http_client/http_client.h"
 #include "http_client/http_client_child.h"
+#include "loop/loop.h"
 
 #define MS 1000000ull
 
@@ -109,6 +110,38 @@ static void a_message_is_tried_as_long_as_it_may(void **state)
 	assert_int_equal(s.lost_unreached, 1);
 	assert_true(clock_boot_ns() - since_ns >= o.patience_ns);
 	close(fd);
+}
+
+static void on_answered(void *ctx, _unused_ enum http_client_outcome outcome, _unused_ const char *why)
+{
+	++*(int *)ctx;
+}
+
+/* A message that the socket to the process has no room for goes on in the loop: a quiet run has no other turns. */
+static void a_loop_sends_what_waits_for_room(void **state)
+{
+	static char message[4 << 20];
+	int answered = 0;
+	struct http_client_opts o = {
+		.type = "text/plain", .things = "spans", .patience_ns = 1, .loop = loop_new(),
+		.answered = on_answered, .answered_ctx = &answered,
+	};
+	char url[64];
+	int fd = local_port(false, url, sizeof(url));
+	struct http_client *p;
+
+	(void)state;
+	assert_non_null(o.loop);
+	o.url = url;
+	p = open_post(&o);
+	http_client_put(p, message, sizeof(message), 1);
+	for (int quiet = 0; quiet < 20;)
+		quiet = loop_once(o.loop, 50) ? 0 : quiet + 1;
+	http_client_pump(p);	/* takes the answer */
+	http_client_free(p);
+	loop_free(o.loop);
+	close(fd);
+	assert_int_equal(answered, 1);
 }
 
 /* A server that hangs delays no caller; requests that do not fit the queue are counted. */
@@ -321,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_listens),
 		cmocka_unit_test(a_message_is_tried_as_long_as_it_may),
+		cmocka_unit_test(a_loop_sends_what_waits_for_room),
 		cmocka_unit_test(a_server_that_hangs),
 		cmocka_unit_test(the_environment_limits_a_request),
 		cmocka_unit_test(nothing_is_no_loss),
