@@ -48,9 +48,7 @@ static int open_path(const char *path)
 	char again[64];
 	int r;
 
-	if (fd < 0)
-		return -errno;
-	if (fstatfs(fd, &fs) < 0)
+	if (fd < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
 	if ((uint32_t)fs.f_type != NSFS_MAGIC_NUMBER)
 		return -EINVAL;

@@ -71,9 +71,8 @@ static struct clickhouse_spool *spool_new(const char *dir)
  */
 static int lock_parent(const struct clickhouse_spool *s)
 {
-	int r;
+	int r = TEMP_FAILURE_RETRY(flock(s->parent_fd, LOCK_EX));
 
-	r = TEMP_FAILURE_RETRY(flock(s->parent_fd, LOCK_EX));
 	return r < 0 ? -errno : 0;
 }
 

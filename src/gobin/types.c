@@ -128,9 +128,7 @@ static bool keep_field(struct walk *w, struct go_type *t, const struct desc_fiel
 		if (f.size > t->size - f.off)
 			return true;
 	}
-	if (vec_push(&t->fields, f) < 0)
-		return false;
-	return true;
+	return vec_push(&t->fields, f) >= 0;
 }
 
 static void keep_struct(struct walk *w, struct go_type *t, const struct desc *d)

@@ -76,9 +76,8 @@ static int analyse(struct filter_code *c)
 static int compile_start(struct pktfilter *f, enum filter_start start, struct err *err)
 {
 	struct filter_code *c = &f->code[start];
-	int r;
+	int r = libpcap_compile(f->expr, start, &c->insns, &c->n, c->why, sizeof(c->why));
 
-	r = libpcap_compile(f->expr, start, &c->insns, &c->n, c->why, sizeof(c->why));
 	if (r == -EINVAL && start != START_ETHERNET)
 		return 0;
 	if (r == -EINVAL)

@@ -203,9 +203,8 @@ static int load(struct hooks *h, const struct hook *only, struct bpf_object **re
 	bool left = coop_leave(probe_env_coop(h->env));
 	_cleanup_(bpf_object__closep) struct bpf_object *obj = open_object(&h->spec, &types_fd);
 	struct bpf_program *prog;
-	int r;
+	int r = obj ? 0 : -errno;
 
-	r = obj ? 0 : -errno;
 	coop_return(probe_env_coop(h->env), left);
 	if (r < 0)
 		return err_errno(err, r, "cannot open the BPF object");

@@ -313,9 +313,7 @@ int scap_fields_get(const struct event *ev, const struct field *f, struct value 
 {
 	const struct scap_view *v = scap_state_view(ev);
 
-	if (!v)
-		return -ENOENT;
-	if (f->off == SF_UNTOLD)
+	if (!v || f->off == SF_UNTOLD)
 		return -ENOENT;
 	if (f->off >= SF__MORE)
 		return scap_fields_rare_get(v, f, ret);

@@ -138,9 +138,8 @@ static int receive(struct source *s, int timeout_ms)
 	struct pollfd p = { .fd = s->fd, .events = POLLIN };
 	char *at;
 	ssize_t n;
-	int r;
+	int r = TEMP_FAILURE_RETRY(poll(&p, 1, timeout_ms));
 
-	r = TEMP_FAILURE_RETRY(poll(&p, 1, timeout_ms));
 	if (r == 0)
 		return 0;
 	buf_consume(&s->in, s->taken);

@@ -71,9 +71,8 @@ static int left_ms(uint64_t deadline_ns)
 static int wait_readable(int fd, uint64_t deadline_ns)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int r;
+	int r = TEMP_FAILURE_RETRY(poll(&p, 1, left_ms(deadline_ns)));
 
-	r = TEMP_FAILURE_RETRY(poll(&p, 1, left_ms(deadline_ns)));
 	return r < 0 ? -errno : r;
 }
 

@@ -190,9 +190,8 @@ static __always_inline bool count_packet(struct __sk_buff *skb, __u8 dir, __u32 
 		.netns = net_want_netns, .ifindex = skb->ifindex, .kind = NET_COUNT_PASS, .dir = dir,
 	};
 	__u32 ifindex = skb->ifindex;
-	struct net_point *p;
+	struct net_point *p = bpf_map_lookup_elem(&net_points, &ifindex);
 
-	p = bpf_map_lookup_elem(&net_points, &ifindex);
 	key.point = !p ? NET_POINT_NONE : dir == NET_DIR_IN ? p->in : p->out;
 	return count_add(&key, skb->len + (link == SONDE_LINK_ETHERNET && skb->vlan_present ? 4 : 0));
 }

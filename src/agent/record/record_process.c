@@ -408,9 +408,8 @@ int record_process_run(void *ctx, _unused_ int in_fd, _unused_ int out_fd)
 {
 	struct recorder c = { .o = ctx };
 	struct err err = { 0 };
-	int r;
+	int r = client_attach(c.o->client_fd, "sonde-record", &c.client, &err);
 
-	r = client_attach(c.o->client_fd, "sonde-record", &c.client, &err);
 	while (r >= 0 && !c.closed)
 		r = turn(&c);
 	if (c.writer)

@@ -290,9 +290,8 @@ static int compile_fde(struct compiler *k, const struct fde *f, uint64_t limit)
 	struct cfi_run run = { .arch = k->arch, .cie = cie, .section = k->vaddr, .bytes = k->bytes, .loc = f->start,
 		.end = f->end, .bias = f->bias, .now = cie->init, .table = &k->table };
 	size_t before = k->table.rows.len;
-	int r;
+	int r = ehframe_cfa_run(&run, cur_init(k->bytes + f->program, f->program_len));
 
-	r = ehframe_cfa_run(&run, cur_init(k->bytes + f->program, f->program_len));
 	if (r == -EBADMSG) {
 		k->table.n_skipped++;
 		r = ehframe_table_gap(&k->table, run.loc - f->bias);

@@ -17,9 +17,8 @@ void state_fd_table_fd_unref(struct scap_state *st, struct scap_fd *fd)
 
 struct scap_fd *state_fd_table_fd_new(struct scap_state *st, uint8_t type)
 {
-	struct scap_fd *fd;
+	struct scap_fd *fd = st->bytes + sizeof(*fd) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*fd));
 
-	fd = st->bytes + sizeof(*fd) > STATE_BYTES_MAX ? NULL : calloc(1, sizeof(*fd));
 	if (!fd)
 		return NULL;
 	st->bytes += sizeof(*fd);
