@@ -27,7 +27,6 @@
 
 #define QUEUE_BYTES (8u << 20)
 #define PATIENCE_NS (60ull * 1000000000)
-#define CLOSE_NS (5 * NS_PER_S)
 #define READY_NS (10 * NS_PER_S)
 #define MEMORY_BYTES (1024ull << 20)	/* address space: shared libraries and the resolver's thread stacks */
 
@@ -350,7 +349,7 @@ int http_client_open(const struct http_client_opts *o, struct http_client **ret,
 	p->fd = -1;
 	p->last = &p->first;
 	p->o.queue_bytes = o->queue_bytes ? o->queue_bytes : QUEUE_BYTES;
-	p->o.close_ns = o->close_ns ? o->close_ns : CLOSE_NS;
+	p->o.close_ns = o->close_ns ? o->close_ns : HTTP_CLIENT_CLOSE_NS;
 	p->child.path = o->path;
 	p->child.type = o->type;
 	p->child.deliver = o->deliver;

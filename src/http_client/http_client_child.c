@@ -24,7 +24,7 @@
 #define ANSWER_MS 10000
 #define ANSWER_MOST_MS 3600000
 #define FIRST_WAIT_NS 250000000ull /* before the first retry; doubles each time */
-#define WAIT_MAX_NS (3 * NS_PER_S) /* below close_ns: a server that is back at the end gets what waits */
+#define WAIT_MAX_NS (HTTP_CLIENT_CLOSE_NS / 5 * 3) /* a server that is back at the end gets what waits */
 #define REPLY_MAX (64u << 10)
 #define HEADERS_MAX 32
 #define GZIP_FROM 1024u	/* bytes of a message that is compressed */

@@ -10,6 +10,8 @@
 
 #include "http_client/http_message.h"
 
+#define HTTP_CLIENT_CLOSE_NS (5 * NS_PER_S) /* http_client_opts.close_ns */
+
 /*
  * Main function of the sender: @sock has the head of each message, whose bytes are at @message, and takes the answer.
  * Returns its exit status when the keeper has closed the socket.
