@@ -92,6 +92,7 @@ static __always_inline bool follows_syn(struct __sk_buff *skb, __u32 link)
 static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch *s, struct sonde_owner *o,
 				      __u64 cookie, __u32 link)
 {
+	struct net_end e = {};
 	__u32 len = skb->len;
 
 	__builtin_memset(s->rec.data, 0, NET_HEAD_BYTES);
@@ -101,9 +102,12 @@ static __always_inline void feed_from(struct __sk_buff *skb, struct net_scratch 
 	barrier_var(len);
 	if (len >= NET_HEAD_BYTES || bpf_skb_load_bytes(skb, 0, s->rec.data, len + 1))
 		return;
-	if (!fill_tuples(s, link, net_want_netns) || !flow_feed_due(o, flow_hash(&s->sent), bpf_ktime_get_ns()))
+	if (!fill_tuples(s, link, net_want_netns))
 		return;
-	sender_set(&s->sent, cookie);
+	e.begins = s->begins;
+	end_exact(&e, &s->received, SONDE_HOW_TUPLE);	/* removes a closed socket that a drop would find there */
+	if (flow_feed_due(o, flow_hash(&s->sent), bpf_ktime_get_ns()))
+		sender_set(&s->sent, cookie);
 }
 
 /* Remembers the sender like net_tc.bpf.c, so that a drop on the receiving side finds it. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Owners of packets: the process that uses the socket. Programs print the truth: port of the peer and their pid."""
 import json
+import subprocess
 
 import pytest
 
@@ -256,6 +257,46 @@ def test_ends_behind_nat(routed, traces):
     assert any(ends_of(ev)[0][1] == "conntrack" for ev in uplink)
 
 
+SENDER = """
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("{ip}", 5210))
+s.sendto(b"x", ("{peer}", 9))
+print(os.getpid(), flush=True)
+input()
+"""
+
+
+def test_hosts_with_the_same_address_and_port(routed, netns, sonde):
+    """Of two namespaces with one address and port, packets behind a router have no sender unless one is closed."""
+    router, twin, left = routed.router, netns(), routed.left
+    helpers.sh("ip", "link", "add", "twin", "netns", router.name, "type", "veth", "peer", "eth0", "netns", twin.name)
+    router.run("ip", "link", "set", "twin", "up")
+    twin.run("ip", "addr", "add", f"{left.a_ip}/24", "dev", "eth0")
+    twin.run("ip", "link", "set", "eth0", "up")
+    twin.run("ip", "neigh", "add", left.b_ip, "lladdr", router.mac("twin"), "dev", "eth0")
+    twin.run("ip", "route", "add", "default", "via", left.b_ip)
+    running = sonde("monitor", "--json", "--netns", routed.server.name, "udp dst port 9")
+
+    def send(ns):
+        """A program that sends a datagram; (it, its pid, the sender that the datagram is said to have)."""
+        child = ns.python_popen(SENDER.format(ip=left.a_ip, peer=routed.right.b_ip), stdin=subprocess.PIPE)
+        sent.append(int(child.stdout.readline()))
+        packets = running.wait_for(lambda ev: ev["type"] == "net.trace", count=len(sent))
+        return child, sent[-1], ends_of(packets[-1])[0][0]
+
+    sent = []
+    first, pid, seen = send(routed.client)
+    assert seen == pid
+    first.communicate("\n", timeout=30)
+    second, pid, seen = send(twin)
+    assert seen == pid
+    third, _, seen = send(routed.client)
+    assert seen is None, sent
+    for child in second, third:
+        child.communicate("\n", timeout=30)
+
+
 ORIGIN_RULES = NAT_RULES + """
 table ip late {{
  chain post {{ type filter hook postrouting priority 200; udp dport 7009 drop; }}
@@ -459,9 +500,9 @@ for _ in range(2):
     c.close()
     os.wait()
 """
-SAME_PORT_TWICE = """
+SAME_PORT = """
 import socket, struct
-for _ in range(2):
+for _ in range({times}):
     c = socket.socket()
     c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     c.bind(("", 5209))
@@ -477,7 +518,7 @@ def test_a_connection_from_a_port_that_came_again(link, traces):
     server = link.b.python_popen(FORKING_TWICE)
     master = int(server.stdout.readline())
     running = traces("--netns", link.b.name, "tcp port 5208")
-    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    link.a.python(SAME_PORT.format(ip=link.b_ip, times=2))
     children = [int(server.stdout.readline()) for _ in range(2)]
     running.wait_for(lambda ev: ev["type"] == "net.trace" and "RST" in ev["flags"], count=2)
     packets = [ev for ev in running.finish() if ev["type"] == "net.trace"]
@@ -490,7 +531,7 @@ def test_the_flow_of_a_port_that_came_again(link, sonde):
     server = link.b.python_popen(FORKING_TWICE)
     server.stdout.readline()
     running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208")
-    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    link.a.python(SAME_PORT.format(ip=link.b_ip, times=2))
     children = [int(server.stdout.readline()) for _ in range(2)]
     ends = running.wait_for(lambda ev: ev["type"] == "net.flow" and ev["event"] == "closed", count=4)
     assert [pid_of(ev) for ev in ends] == [pid for pid in children for _ in range(2)]
@@ -502,7 +543,7 @@ def test_the_flow_of_a_port_that_came_again_without_an_end(link, sonde):
     server = link.b.python_popen(FORKING_TWICE)
     server.stdout.readline()
     running = sonde("flows", "--json", "--netns", link.b.name, "tcp port 5208 and tcp[tcpflags] & tcp-rst == 0")
-    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    link.a.python(SAME_PORT.format(ip=link.b_ip, times=2))
     events = [ev["event"] for ev in running.finish() if ev["type"] == "net.flow"]
     assert [ev for ev in events if ev not in ("flags", "active")] == ["new", "closed", "closed", "new", "end", "end"]
 
@@ -524,7 +565,7 @@ def test_a_packet_that_is_late_for_its_connection(link, sonde):
     server = link.b.python_popen(FORKING_TWICE + "import time\ntime.sleep(60)\n")
     server.stdout.readline()
     running = sonde("monitor", "--json", "--netns", link.a.name, "--netns", link.b.name, "tcp port 5208")
-    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    link.a.python(SAME_PORT.format(ip=link.b_ip, times=2))
     *_, child = [int(server.stdout.readline()) for _ in range(2)]
     running.wait_for(lambda ev: ev["type"] == "net.trace" and "RST" in ev["flags"], count=4)
     link.a.python(LATE_DATA.format(a=link.a_ip, b=link.b_ip))

@@ -9,7 +9,7 @@ dump, what was answered before it must not.
 import json
 import os
 
-from test_owners import FORKING_TWICE, SAME_PORT_TWICE, ends_of
+from test_owners import FORKING_TWICE, SAME_PORT, ends_of
 
 WINDOW_S = float(os.environ.get("SONDE_WINDOW", "1"))
 PACE_S = 0.004
@@ -142,7 +142,7 @@ def test_a_port_that_came_again_has_both_processes(sonde, link):
     server.stdout.readline()
     run = sonde("capture", "--agent=no", "--netns", link.b.name, "-i", link.b_dev, "--keep", "60s", "--after", "1ms",
                 "--dumps", "1", "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-j", "port 5208 or port 7009")
-    link.a.python(SAME_PORT_TWICE.format(ip=link.b_ip))
+    link.a.python(SAME_PORT.format(ip=link.b_ip, times=2))
     children = [int(server.stdout.readline()) for _ in range(2)]
     link.a.python("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
                   f"s.sendto(b'x', ('{link.b_ip}', 7009))\n")
@@ -154,3 +154,22 @@ def test_a_port_that_came_again_has_both_processes(sonde, link):
                 owners.append(set())
             owners[-1].add(ends_of(ev)[ev["dir"] == "in"][0])
     assert owners == [{pid} for pid in children]
+
+
+def test_a_drop_in_a_handshake_is_not_of_the_connection_before(sonde, link):
+    """On loopback, with the four numbers of a closed connection: its process has no part in it."""
+    ns = link.b
+    server = ns.python_popen(FORKING_TWICE)
+    master = int(server.stdout.readline())
+    run = sonde("capture", "--agent=no", "--netns", ns.name, "-i", "lo", "--keep", "60s", "--after", "1ms", "--dumps",
+                "1", "--on", "drop.reason=NO_SOCKET and net.dport=7009", "-j", "port 5208 or port 7009")
+    ns.python(SAME_PORT.format(ip="127.0.0.1", times=1))
+    first = int(server.stdout.readline())
+    ns.nft("table ip t { chain c { type filter hook input priority 0; "
+           "tcp dport 5208 tcp flags & (fin | syn | rst | psh | ack) == ack drop; }; }")
+    ns.python(SAME_PORT.format(ip="127.0.0.1", times=1))     # its data, with which the handshake ends, passes
+    second = int(server.stdout.readline())
+    ns.python("import socket\nsocket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 7009))\n")
+    run.wait_for(lambda ev: ev["type"] == "sonde.ledger" and ev["probe"] == "net")
+    drop, *_ = (ev for ev in run.events if ev["type"] == "net.drop" and ev["conn"]["dport"] == 5208)
+    assert drop["flags"] == ["ACK"] and ends_of(drop)[1][0] in (master, None), (first, second, drop)
