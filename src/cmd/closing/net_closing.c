@@ -59,6 +59,8 @@ static int closing_event(struct sink *s, const struct event *ev)
 		c->refused++;
 	else if (ev->desc->class == EVENT_DATA && event_section(ev, SEC_PACKET))
 		count_packet(c, ev);
+	else if (ev->desc->class == EVENT_DATA)
+		c->others++;
 	return 0;
 }
 
@@ -116,23 +118,28 @@ static void put_file(struct buf *b, const struct net_closing *c)
 	put_bytes(b, c->bytes);
 }
 
+static void put_count(struct buf *b, uint64_t n, const char *what)
+{
+	if (b->len)
+		buf_add_str(b, ", ");
+	closing_add_count(b, n, what);
+}
+
 /* "2,917 packets, 12 drops in 41 s; 0 lost" */
 static void put_seen(struct buf *b, const struct net_closing *c)
 {
 	if (c->no_packets)
 		buf_add_str(b, "no packets watched");
-	else
-		closing_add_count(b, c->packets, "packet");
-	if (c->no_drops) {
+	else if (!c->neither)
+		put_count(b, c->packets, "packet");
+	if (c->no_drops)
 		buf_add_str(b, ", no drops watched");
-	} else if (c->drops || !c->captured) {
-		buf_add_str(b, ", ");
-		closing_add_count(b, c->drops, "drop");
-	}
-	if (c->refused) {
-		buf_add_str(b, ", ");
-		closing_add_count(b, c->refused, "refused connection");
-	}
+	else if (!c->neither && (c->drops || !c->captured))
+		put_count(b, c->drops, "drop");
+	if (c->neither && (c->others || !c->refused))
+		put_count(b, c->others, "event");
+	if (c->refused)
+		put_count(b, c->refused, "refused connection");
 	if (!c->run->read && c->end_ns > c->begin_ns)
 		buf_printf(b, " in %" PRIu64 " s", (uint64_t)((c->end_ns - c->begin_ns) / NS_PER_S));
 }

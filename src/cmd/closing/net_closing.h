@@ -12,7 +12,9 @@ struct net_closing {
 	const struct run_conf *run;
 	const char *file;	/* file of the packets; NULL = none */
 	bool no_packets, no_drops; /* not watched, although they were asked for */
+	bool neither;		/* they were not asked for */
 	uint64_t packets, bytes, drops, lost;
+	uint64_t others;	/* events without a packet */
 	bool captured;		/* packets of a capture file, which does not tell drops */
 	uint64_t refused;	/* connections, shown */
 	uint64_t counted, unexplained; /* by the kernel, and those of them that no program saw */

@@ -177,6 +177,7 @@ static int monitor_live(struct monitor_conf *c, struct packet_filter *words, str
 	c->ops = spec;
 	net_closing_set_spec(&closing, spec);
 	status = c->run.explain_filter ? packet_filter_explain(words, &c->run) : run(&c->run, spec);
+	closing.neither = !c->net.endpoints && !kinds_asked(c);
 	closing.no_packets = c->lacks & 1u << NET_KIND_TRACE;
 	closing.no_drops = c->lacks & 1u << NET_KIND_DROP;
 	net_closing_say(&closing, status);

@@ -2,6 +2,7 @@
 """Losses that only the kernel's counters tell, against nstat in the same network namespace."""
 import collections
 import json
+import re
 
 PORT = 8001
 
@@ -61,4 +62,5 @@ def test_only_where_nothing_is_selected(link, sonde):
     event, = named.wait_for(lambda ev: ev["type"] == "net.mib")
     assert event["name"] == "UdpNoPorts" and event["netns_name"] == link.a.name
     assert {ev["type"] for ev in named.finish()} <= {"net.mib", "sonde.ledger"}
+    assert re.fullmatch(r"\d+ events? in \d+ s; 0 lost", named.stderr.splitlines()[-1])   # not "0 packets"
     assert "net.mib" not in {ev["type"] for ev in some.finish()}
