@@ -440,7 +440,7 @@ int agent_new(struct loop *loop, const struct agent_conf *conf, struct agent **r
 	if (r >= 0)
 		r = open_cilium(a, err);
 	if (r >= 0)
-		r = agent_measure_open(&a->measure, &a->conf, err);
+		r = agent_measure_open(&a->measure, a->loop, &a->conf, err);
 	if (r >= 0)
 		r = open_record(a, err);
 	if (r >= 0)

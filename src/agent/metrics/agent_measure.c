@@ -104,7 +104,7 @@ static void run_job(void *ctx)
 
 /* ---- life ---- */
 
-int agent_measure_open(struct agent_measure *a, const struct agent_conf *conf, struct err *err)
+int agent_measure_open(struct agent_measure *a, struct loop *loop, const struct agent_conf *conf, struct err *err)
 {
 	struct metrics_opts o = { 0 };
 	int r = conf->metrics_families ? metrics_table_mask(conf->metrics_families, &a->families, &o.more, err) :
@@ -118,7 +118,7 @@ int agent_measure_open(struct agent_measure *a, const struct agent_conf *conf, s
 		return err_set(err, -EINVAL, "otlp-metrics sends what metrics-families lists, and none is named");
 	if (a->families)
 		r = metrics_new(&o, pipeline_registry(a->insts->pipeline), &a->metrics, err);
-	return r >= 0 && conf->otlp_metrics ? agent_push_open(conf->otlp_metrics, &a->push, err) : r;
+	return r >= 0 && conf->otlp_metrics ? agent_push_open(conf->otlp_metrics, loop, &a->push, err) : r;
 }
 
 void agent_measure_start(struct agent_measure *a)

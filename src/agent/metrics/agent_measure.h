@@ -16,6 +16,7 @@ struct agent_conf;
 struct buf;
 struct err;
 struct event;
+struct loop;
 
 struct agent_measure {
 	struct agent_insts *insts;	/* borrowed */
@@ -30,8 +31,9 @@ struct agent_measure {
 	struct coop_job job;		/* starts the probes */
 };
 
-/* `insts` is set. -EINVAL with a message for an unknown family. Call it before the second thread starts. */
-int agent_measure_open(struct agent_measure *a, const struct agent_conf *conf, struct err *err);
+/* `insts` is set; @loop is borrowed. -EINVAL: an unknown family. Call it before the second thread starts. */
+int agent_measure_open(struct agent_measure *a, struct loop *loop, const struct agent_conf *conf,
+		       struct err *err);
 /* Starts the probes on the second thread: the agent has its final rights. */
 void agent_measure_start(struct agent_measure *a);
 void agent_measure_close(struct agent_measure *a);

@@ -24,11 +24,11 @@ static void on_news(_unused_ void *ctx, const char *sentence)
 	log_warn("%s", sentence);
 }
 
-int agent_push_open(const char *url, struct agent_push **ret, struct err *err)
+int agent_push_open(const char *url, struct loop *loop, struct agent_push **ret, struct err *err)
 {
 	const struct http_client_opts o = {
 		.url = url, .path = OTLP_METRIC_PATH, .type = OTLP_METRIC_TYPE, .things = "data points",
-		.news = on_news,
+		.loop = loop, .news = on_news,
 	};
 	_cleanup_free_ struct agent_push *p = calloc(1, sizeof(*p));
 	int r;

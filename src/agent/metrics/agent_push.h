@@ -8,11 +8,12 @@
 #include "http_client/http_client.h"
 
 struct agent_push;
+struct loop;
 struct metrics;
 struct otlp_host;
 
-/* @url: of the server, borrowed. Call it before the second thread starts. */
-int agent_push_open(const char *url, struct agent_push **ret, struct err *err);
+/* @url: of the server; it and @loop are borrowed. Call it before the second thread starts. */
+int agent_push_open(const char *url, struct loop *loop, struct agent_push **ret, struct err *err);
 /* Every ten seconds all series, cumulative; call it about once a second. NULL is fine. */
 void agent_push_tick(struct agent_push *p, const struct metrics *m, const struct otlp_host *host, uint64_t now_ns);
 /* Sends all series once more, waits up to five seconds and frees @p. NULL is fine. */
