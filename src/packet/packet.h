@@ -90,7 +90,6 @@ int packet_summary(const struct packet *p, struct buf *out);
 /* One line per layer with its fields, for -vv. */
 int packet_print(const struct packet *p, struct buf *out);
 
-
 const char *packet_layer_name(enum packet_layer_kind kind);
 
 #endif

@@ -16,7 +16,6 @@
 
 #include <bpf/bpf_helpers.h>
 
-
 #define MAPLE_WORDS 32		/* of a node in the kernel's tree of mappings */
 #define UNWIND_MAPPINGS 4	/* cached per walk: a power of two */
 #define SCRATCH_WORDS 40		/* room for registers */

@@ -49,9 +49,7 @@ struct cputime *sys_cputime_new(struct probe *p)
 	snprintf(path, sizeof(path), "%s/proc", probe_env_host_root(p->env));
 	c->probe = p;
 	c->proc = opendir(path);
-	if (!c->proc)
-		return NULL;
-	return TAKE_PTR(c);
+	return c->proc ? TAKE_PTR(c) : NULL;
 }
 
 /* Fields 14 and 15 of /proc/PID/stat (proc(5)), in clock ticks. The command name before them may contain any byte. */

@@ -28,9 +28,7 @@ struct sys_gate *sys_gate_new(struct bpf_object *obj, struct loop *loop)
 	g->loop = loop;
 	g->one_in = 1;
 	g->closed = probe_rodata_var(obj, "sys_closed", sizeof(*g->closed));
-	if (!g->closed)
-		return NULL;
-	return TAKE_PTR(g);
+	return g->closed ? TAKE_PTR(g) : NULL;
 }
 
 static void set_closed(struct sys_gate *g, bool closed)

@@ -287,9 +287,7 @@ static int on_frame(void *ctx, const struct proto_frame *f)
 		return take_record(c, f->data);
 	if (f->type == PROTO_REPLY && c->part != PART_NONE)
 		return end_part(c);
-	if (f->type == PROTO_END && c->writer)
-		return finish(c);
-	return 0;
+	return f->type == PROTO_END && c->writer ? finish(c) : 0;
 }
 
 /* ---- start and stop ---- */
