@@ -12,6 +12,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "sonde/owner_wire.h"
+
 UNIT_SHARED const volatile bool sonde_select_pids = false;
 UNIT_SHARED const volatile bool sonde_select_comms = false;
 UNIT_SHARED const volatile bool sonde_select_cgroups = false;
@@ -86,13 +88,14 @@ static __always_inline bool select_netns(__u32 inode)
 /* True with a selection by process, which a packet without an owner does not match. */
 static __always_inline bool selects_process(void)
 {
-	return sonde_select_pids || sonde_select_comms || sonde_select_cgroups;
+	return sonde_select_pids || sonde_select_comms || sonde_select_cgroups || sonde_select_tree;
 }
 
-/* A known owner (of a socket, of a stack, ...). */
-static __always_inline bool select_owner(__u32 tgid, const char *comm, __u64 cgroup_id)
+/* A known owner of a socket. The tree forgets a process that has ended: late packets of its sockets are its own. */
+static __always_inline bool select_owner(const struct sonde_owner *o)
 {
-	return select_pid(tgid) && select_comm(comm) && select_cgroup(cgroup_id);
+	return select_pid(o->tgid) && select_comm(o->comm) && select_cgroup(o->cgroup_id) &&
+	       (!sonde_select_tree || o->in_tree);
 }
 
 /* By the network namespace of the current task, which has none when it has nearly ended. */

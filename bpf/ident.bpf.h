@@ -6,6 +6,7 @@
 #ifndef BPF_IDENT_BPF_H
 #define BPF_IDENT_BPF_H
 
+#include "bpf/filter.bpf.h"
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_core_read.h>
@@ -74,6 +75,7 @@ static __always_inline void owner_from_task(struct sonde_owner *o, struct task_s
 	o->start_ns = BPF_CORE_READ(leader, start_boottime);
 	o->cgroup_id = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	o->image = ident_image(task, o->tgid, o->start_ns);
+	o->in_tree = select_tree(o->tgid);
 	BPF_CORE_READ_STR_INTO(&o->comm, leader, comm);
 }
 

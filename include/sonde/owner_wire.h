@@ -32,7 +32,8 @@ struct sonde_owner {
 	__u32 changes;		/* of process, since the socket exists */
 	__u8 by;		/* SONDE_OWNER_* */
 	__u8 ended;		/* SONDE_ENDED_*: the next socket with its addresses is another */
-	__u8 pad[2];
+	__u8 in_tree;		/* 1: a selected tree of processes has it, or has had it (bpf/filter.bpf.h) */
+	__u8 pad;
 };
 
 /* Versions of IP, as families of addresses; 0 = neither. */

@@ -177,9 +177,9 @@ int load_selected(void *ctx)
 SEC("tc")
 int load_owner_selected(void *ctx)
 {
-	const char comm[16] = "wanted";
+	const struct sonde_owner o = { .tgid = LOAD_PID, .comm = "wanted", .cgroup_id = LOAD_CGROUP };
 
-	return select_owner(LOAD_PID, comm, LOAD_CGROUP) && select_netns(LOAD_NETNS);
+	return select_owner(&o) && select_netns(LOAD_NETNS);
 }
 
 /* Into the perf event array; the test-run's return value is the helper's, negated. */

@@ -205,7 +205,7 @@ int cpu_sample(struct bpf_perf_event_data *ctx)
 	const __u64 id = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_pace *p = bpf_map_lookup_elem(&cpu_paces, &cpu);
-	const bool few = selects_process() || sonde_select_tree;	/* most samples may be of no use */
+	const bool few = selects_process();	/* most samples may be of no use */
 	const __u32 one_in = cpu_sample_one_in;
 	struct sonde_ledger *l;
 	struct cpu_who who = { 0 };

@@ -144,7 +144,7 @@ static __always_inline void owner_into(struct __sk_buff *skb, struct net_flow_en
 	f->refused = selects_process();
 	if (!o)
 		return;
-	f->refused = is_excluded(o->tgid) || !select_owner(o->tgid, o->comm, o->cgroup_id);
+	f->refused = is_excluded(o->tgid) || !select_owner(o);
 	f->forward.owns = ends.end == NET_END_SENDER;
 	f->back.owns = !f->forward.owns;
 	f->owner_tgid = o->tgid;

@@ -95,7 +95,7 @@ static __always_inline void sock_emit(void *ctx, struct net_sock_rec *r)
 	if (!l)
 		return;
 	owner_from_task(&o, task);
-	if (is_excluded(o.tgid) || !select_owner(o.tgid, o.comm, o.cgroup_id)) {
+	if (is_excluded(o.tgid) || !select_owner(&o)) {
 		__sync_fetch_and_add(&l->filtered, 1);
 		return;
 	}

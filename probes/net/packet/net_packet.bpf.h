@@ -640,7 +640,7 @@ static __always_inline void end_kept(struct net_end *e, const struct net_end_kep
 /* Applies the selection by process and excludes our own processes; counts what it refuses. */
 static __always_inline bool owner_pass(struct sonde_ledger *l, const struct sonde_owner *o)
 {
-	bool pass = o ? !is_excluded(o->tgid) && select_owner(o->tgid, o->comm, o->cgroup_id) : !selects_process();
+	bool pass = o ? !is_excluded(o->tgid) && select_owner(o) : !selects_process();
 
 	if (!pass)
 		rec_filtered(l);

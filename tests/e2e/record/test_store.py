@@ -141,6 +141,30 @@ def test_each_segment_alone_knows_processes_that_have_ended(tmp_path):
     assert len(names) > 3 and not unnamed, (len(names), len(unnamed), unnamed[:1])
 
 
+OTHER = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.1", 0))
+print("up", flush=True)
+while True:
+    s.sendto(b"x" * 100, s.getsockname())
+    s.recv(100)
+"""
+
+
+def test_a_command_is_recorded_without_packets_of_others(tmp_path):
+    """Those of its children are, also after their end: seven of a connection, each as it leaves and comes in."""
+    with subprocess.Popen(["/usr/bin/python3", "-c", OTHER], stdout=subprocess.PIPE) as other:
+        other.stdout.readline()
+        record("-w", str(tmp_path / "one.rec"), "--set", "net,net:flows", "--", "/usr/bin/python3", "-c",
+               ENDED.replace("800", "50") + "time.sleep(0.5)\n")
+        other.kill()
+    packets = [ev for ev in events(tmp_path / "one.rec") if ev["type"] in ("net.trace", "net.flow")]
+    assert {ev["conn"]["proto"] for ev in packets} == {"tcp"} and all(ev["proc"]["name"] for ev in packets)
+    assert len([ev for ev in packets if ev["type"] == "net.trace"]) == 50 * 14
+    assert len({ev["proc"]["pid"] for ev in packets}) == 51
+
+
 def test_check_compares_with_the_ledgers(both):
     done = helpers.sh(helpers.BINARY, "store", "check", str(both / "store"), timeout=60)
     assert "no damage" in done.stdout and not done.stderr
