@@ -30,6 +30,7 @@ struct call_decode_state {
 	struct map go;		/* tgids whose HTTP/2 another decoder shows */
 	bool ready;
 	bool any_closed;
+	uint8_t losses;		/* of the last record */
 	/* valid while a record is decoded */
 	const struct sonde_rec *r;
 	const struct emitter *em;
@@ -380,6 +381,9 @@ static int decode_data(const struct sonde_rec *r, struct event *ev, const struct
 	s = get_socket(st, rec.cookie, layer_of(rec.source));
 	if (!s || !begin(st, s, &rec))
 		return -ENOMEM;
+	if (rec.losses != st->losses)
+		call_links_lost(&st->links);
+	st->losses = rec.losses;
 	set_process(s, &rec.hdr);
 	s->source = rec.source;
 	s->tls_by = rec.tls_by;

@@ -11,7 +11,7 @@ struct call_thread_key {
 
 struct call_thread {
 	uint64_t current;	/* the only open incoming call; 0 = none or several */
-	uint64_t changes;	/* of the set of open incoming calls */
+	uint64_t losses;	/* before the current one */
 	uint32_t open;
 	bool loop;		/* had two open at once */
 };
@@ -28,7 +28,6 @@ struct call_open {
 	uint64_t begun;		/* its place among all calls */
 	uint64_t header;	/* as given; 0 = none */
 	uint64_t by_header, by_thread; /* candidates for the parent; 0 = none */
-	uint64_t changes;	/* of the thread when it began */
 	struct call_thread_key thread;
 	bool server;
 };
@@ -66,9 +65,9 @@ static void thread_enter(struct call_links *l, const struct call_open *o, uint64
 	t = map_add(&l->threads, &o->thread, NULL);
 	if (!t)
 		return;
-	t->changes++;
+	t->loop |= t->open && t->losses == l->losses;	/* else the end of the one before may be lost */
 	t->current = t->open++ ? 0 : number;
-	t->loop |= t->open > 1;
+	t->losses = l->losses;
 }
 
 static void thread_leave(struct call_links *l, const struct call_open *o)
@@ -77,7 +76,6 @@ static void thread_leave(struct call_links *l, const struct call_open *o)
 
 	if (!t || !t->open)
 		return;
-	t->changes++;
 	t->current = 0;
 	if (!--t->open && !t->loop)
 		map_remove(&l->threads, &o->thread);
@@ -147,6 +145,11 @@ static uint64_t process_containing(const struct call_links *l, const struct call
 
 /* ---- both ---- */
 
+void call_links_lost(struct call_links *l)
+{
+	l->losses++;
+}
+
 void call_links_opened(struct call_links *l, const struct call_links_call *c)
 {
 	struct call_open o = {
@@ -167,18 +170,18 @@ void call_links_opened(struct call_links *l, const struct call_links_call *c)
 	} else {
 		t = map_find(&l->threads, &o.thread);
 		o.by_thread = t && !t->loop ? t->current : 0;
-		o.changes = t ? t->changes : 0;
 		header = c->header ? map_find(&l->headers, &c->header) : NULL;
 		o.by_header = header ? *header : 0;
 	}
 	*slot = o;
 }
 
-static bool thread_is_unchanged(const struct call_links *l, const struct call_open *o)
+/* Has the thread served the call in which the outgoing one began alone, since that began? */
+static bool thread_serves_still(const struct call_links *l, const struct call_open *o)
 {
 	const struct call_thread *t = map_find(&l->threads, &o->thread);
 
-	return t && t->changes == o->changes && !t->loop;
+	return t && t->current == o->by_thread && t->losses == l->losses && !t->loop;
 }
 
 struct call_links_parent call_links_ended(struct call_links *l, uint64_t number)
@@ -200,7 +203,7 @@ struct call_links_parent call_links_ended(struct call_links *l, uint64_t number)
 		process_leave(l, &o, number);
 	} else if (o.by_header) {
 		parent = (struct call_links_parent){ .number = o.by_header, .link = CALL_EVENT_LINK_HEADER };
-	} else if (o.by_thread && thread_is_unchanged(l, &o)) {
+	} else if (o.by_thread && thread_serves_still(l, &o)) {
 		parent = (struct call_links_parent){ .number = o.by_thread, .link = CALL_EVENT_LINK_THREAD };
 	} else if (l->infer) {
 		parent.number = process_containing(l, &o);

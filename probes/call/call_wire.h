@@ -90,7 +90,7 @@ struct call_data_rec {
 	__u8 guess;		/* CALL_GUESS_* */
 	__u8 source;		/* CALL_SOURCE_* */
 	__u8 tls_by;		/* how the socket of plain text was found: CALL_TLS_BY_* */
-	__u8 pad;
+	__u8 losses;		/* runs of lost records so far, of all CPUs: the last byte of their number */
 };
 
 /* ---- not in records ---- */

@@ -44,7 +44,7 @@
 #define bpf_map_update_elem(map, key, value, flags) ((void)(map), (void)(key), (void)(value))
 #define is_go_http2(tgid) ((void)(tgid), false)
 #define ledger_seen(class) (&walk_test.ledger)
-#define rec_output(ledger, lane, rec, len) walk_test.record(walk_test.ctx, rec, (const uint8_t *)((rec) + 1))
+#define rec_output(ledger, lane, rec, len) (walk_test.record(walk_test.ctx, rec, (const uint8_t *)((rec) + 1)), 0)
 
 #include "probes/call/call_wire.h"
 

@@ -105,13 +105,14 @@ class Asker(clients.Http):
 
 
 def judge(calls, pair):
-    """right, wrong, none: parents of the calls that the server made."""
+    """right, wrong, none: parents of the calls that the server made; unshown: the parent was lost on the way."""
     mine = [ev for ev in calls if ev["proc"]["pid"] == pair.pid]
     served = {ev["call_id"]: ev["path"] for ev in mine if ev["side"] == "server"}
     counts = collections.Counter(seen=0, wrong=0)
     for ev in mine:
         if ev["side"] == "client":
             counts["seen"] += 1
-            right = served.get(ev.get("parent")) == ev["path"].rpartition("/")[0]
-            counts["right by " + ev["link"] if right else "wrong" if ev.get("parent") else "without"] += 1
+            path, parent = ev["path"].rpartition("/")[0], ev.get("parent")
+            counts["without" if not parent else "unshown" if parent not in served else
+                   "right by " + ev["link"] if served[parent] == path else "wrong"] += 1
     return counts

@@ -383,7 +383,7 @@ static __always_inline void record_init(struct call_data_rec *r, const struct so
 	r->dir = op->dir;
 	r->guess = op->s->guess;
 	r->source = CALL_SOURCE_SOCKET;
-	r->tls_by = r->pad = 0;
+	r->tls_by = 0;
 }
 
 /* Bytes of the operation that go into a record of their own: the status of a database's answer stands last. */
@@ -429,10 +429,10 @@ static __noinline int op_tail(struct call_op *op, const struct call_user_bytes *
 		r->flags = CALL_F_FAULT;
 		r->kept = 0;
 		r->hdr.len = sizeof(*r);
-		rec_output(l, LANE_BULK, r, sizeof(*r));
+		call_output(l, r, sizeof(*r));
 		return 0;
 	}
-	rec_output(l, LANE_BULK, r, sizeof(*r) + size);
+	call_output(l, r, sizeof(*r) + size);
 	return 0;
 }
 
@@ -501,7 +501,7 @@ static __noinline int op_part(struct call_op *op, const struct call_user_bytes *
 		r->hdr.len = sizeof(*r);
 		r->kept = kept = 0;
 	}
-	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	call_output(l, r, sizeof(*r) + kept);
 	return 0;
 }
 
@@ -567,7 +567,7 @@ static __noinline int op_record(struct call_op *op, struct call_user_bytes *b, _
 	r->offset = op->s->bytes[op->dir & 1] - op->size;
 	r->flags = flags | (op->turn ? CALL_F_TURN : 0);
 	record_time(r, op);
-	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	call_output(l, r, sizeof(*r) + kept);
 	if (!parts)
 		return tail ? op_tail(op, b, tail) : 0;
 	for (__u32 i = 1; i < PARTS; i++)

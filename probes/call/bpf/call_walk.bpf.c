@@ -4,8 +4,6 @@
  */
 #include "probes/call/bpf/call_walk.bpf.h"
 
-#include "bpf/ring.bpf.h"
-
 int call_walk_record(struct call_room *room)
 {
 	struct call_walk *w = &room->walk;
@@ -20,7 +18,7 @@ int call_walk_record(struct call_room *room)
 	r->offset = w->offset + w->from;
 	r->size = w->at - w->from;
 	r->kept = kept;
-	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	call_output(l, r, sizeof(*r) + kept);
 	r->flags = 0;
 	r->rtt_us = 0;
 	w->from = w->at;

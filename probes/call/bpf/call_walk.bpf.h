@@ -6,6 +6,7 @@
 #define CALL_WALK_BPF_H
 
 #include "bpf/kernel.h"
+#include "bpf/ring.bpf.h"
 #include "probes/call/bpf/call_unit.bpf.h"
 #include "probes/call/call_wire.h"
 
@@ -74,5 +75,24 @@ struct call_room {
 	struct call_data_rec rec;
 	__u8 bytes[2 * CALL_HEAD_MAX];	/* the second half for the verifier */
 };
+
+UNIT_SHARED volatile __u32 call_losses = 0;	/* runs of lost records */
+UNIT_SHARED volatile __u32 call_loses = 0;	/* such a run goes on: no record was sent since */
+
+/*
+ * Sends a record of @len bytes. If it is lost, the thread's next one has another number of losses than its last one:
+ * runs are counted, not records, of which 256 would look like none.
+ */
+static __always_inline void call_output(struct sonde_ledger *l, struct call_data_rec *r, __u32 len)
+{
+	r->losses = call_losses;
+	if (rec_output(l, LANE_BULK, r, len) >= 0) {
+		if (call_loses)
+			call_loses = 0;
+	} else if (!call_loses) {
+		call_loses = 1;
+		__sync_fetch_and_add(&call_losses, 1);
+	}
+}
 
 #endif

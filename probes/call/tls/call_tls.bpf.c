@@ -249,7 +249,6 @@ static __always_inline void tls_record_init(struct call_data_rec *r, const struc
 	r->guess = c->guess;
 	r->source = op->source;
 	r->tls_by = op->by;
-	r->pad = 0;
 }
 
 /* @size bytes of the operation behind the first @from, of which @most are kept. */
@@ -276,7 +275,7 @@ static __noinline int tls_record(struct call_tls_op *op, struct call_tls_conn *c
 	r->size = part->size;
 	r->kept = kept;
 	r->flags = (part->turn ? CALL_F_TURN : 0) | (kept < most ? CALL_F_FAULT : 0);
-	rec_output(l, LANE_BULK, r, sizeof(*r) + kept);
+	call_output(l, r, sizeof(*r) + kept);
 	return 0;
 }
 

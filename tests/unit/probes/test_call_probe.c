@@ -459,6 +459,30 @@ static void test_parents(void **state)
 	opened(&l, 4, 5, false, 0);
 	assert_parent(&l, 1, CALL_EVENT_LINK_NONE, 0);
 	assert_parent(&l, 4, CALL_EVENT_LINK_NONE, 0);	/* outlived its caller */
+	opened(&l, 20, 5, true, 0);
+	opened(&l, 21, 5, false, 0);
+	assert_parent(&l, 20, CALL_EVENT_LINK_NONE, 0);
+	opened(&l, 22, 5, true, 0);
+	assert_parent(&l, 21, CALL_EVENT_LINK_NONE, 0);	/* the next one is served meanwhile */
+	assert_parent(&l, 22, CALL_EVENT_LINK_NONE, 0);
+
+	/* records that end one call and begin another may be among the lost ones */
+	opened(&l, 30, 5, true, 0);
+	opened(&l, 31, 5, false, 0);
+	call_links_lost(&l);
+	opened(&l, 32, 5, false, 0);
+	assert_parent(&l, 31, CALL_EVENT_LINK_NONE, 0);
+	assert_parent(&l, 32, CALL_EVENT_LINK_NONE, 0);
+	call_links_lost(&l);
+	opened(&l, 35, 5, true, 0);
+	opened(&l, 36, 5, false, 0);
+	assert_parent(&l, 36, CALL_EVENT_LINK_NONE, 0);	/* of two either may be it */
+	assert_parent(&l, 30, CALL_EVENT_LINK_NONE, 0);
+	assert_parent(&l, 35, CALL_EVENT_LINK_NONE, 0);
+	opened(&l, 33, 5, true, 0);	/* that was not the mark of an event loop */
+	opened(&l, 34, 5, false, 0);
+	assert_parent(&l, 34, CALL_EVENT_LINK_THREAD, 33);
+	assert_parent(&l, 33, CALL_EVENT_LINK_NONE, 0);
 
 	/* two at once: an event loop, from then on */
 	opened(&l, 10, 7, true, 0);
