@@ -442,7 +442,7 @@ static enum call_feed feed_reply(struct redis *p, struct call_io *io)
 	if (!call_line_take(&io->c, &line))
 		return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
 	type = line.len ? (uint8_t)line.at[0] : 0;
-	if (!type || !strchr("+-:$*_#,(!=%~>|", type))
+	if (!type || !strchr("+-:$*_#,(!=%~>|", type) || line.at[line.len] != '\r')
 		return CALL_FEED_BAD;
 	line.at++;
 	line.len--;

@@ -86,6 +86,20 @@ static void test_late(void **state)
 	feed_fini(&f);
 }
 
+/* Of random bytes behind a command, two of 65,536 are a sign and the end of a line. */
+static void test_half_an_end_of_line_is_no_reply(void **state)
+{
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_sent(&f, "*1\r\n$4\r\nPING\r\n");
+	feed_received(&f, "+\n\x8f\x02\x13");
+	assert_string_equal(feed_calls(&f), "");
+	feed_fini(&f);
+}
+
 /* The lines of @text that begin with @begin and have @word. */
 static int count_lines(const char *text, const char *begin, const char *word)
 {
@@ -166,6 +180,7 @@ int main(void)
 		cmocka_unit_test(test_resp3),
 		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_half_an_end_of_line_is_no_reply),
 		cmocka_unit_test(test_hidden_commands),
 		cmocka_unit_test(test_more_than_fit),
 	};
