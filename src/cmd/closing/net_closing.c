@@ -23,12 +23,13 @@
 static void count_packet(struct net_closing *c, const struct event *ev)
 {
 	const struct sec_packet *pkt = event_packet(ev, NULL);
+	const bool captured = ev->desc->type == SONDE_EV_PACKET, is_drop = ev->desc == &net_drop_desc;
+	const bool is_packet = captured || ev->desc == &net_trace_desc || c->file;
 
-	if (ev->desc == &net_drop_desc)
-		c->drops++;
-	c->captured |= ev->desc->type == SONDE_EV_PACKET;
-	if (ev->desc == &net_trace_desc || ev->desc->type == SONDE_EV_PACKET || c->file)
-		c->packets++;
+	c->captured |= captured;
+	c->drops += is_drop;
+	c->packets += is_packet;
+	c->others += !is_drop && !is_packet;	/* a verdict has the packet that it is about */
 	c->bytes += pkt ? pkt->cap_len : 0;
 }
 
@@ -136,8 +137,8 @@ static void put_seen(struct buf *b, const struct net_closing *c)
 		buf_add_str(b, ", no drops watched");
 	else if (!c->neither && (c->drops || !c->captured))
 		put_count(b, c->drops, "drop");
-	if (c->neither && (c->others || !c->refused))
-		put_count(b, c->others, "event");
+	if (c->others || (c->neither && !c->refused))
+		put_count(b, c->others, c->neither ? "event" : "other event");
 	if (c->refused)
 		put_count(b, c->refused, "refused connection");
 	if (!c->run->read && c->end_ns > c->begin_ns)

@@ -524,6 +524,19 @@ def test_a_datagram_has_the_rule_of_the_process_that_has_the_port_now(sonde, lin
     assert [ev["rule"] for ev in running.finish() if ev["type"] == "net.policy-verdict"] == [1, 2]
 
 
+def test_a_monitor_of_verdicts_ends_with_their_number(sonde, netns, tmp_path):
+    """Each has its packet, which the monitor has not seen by itself."""
+    ns, rules, path = netns(), tmp_path / "rules.conf", str(tmp_path / "monitor.sock")
+    rules.write_text("deny out icmp\n")
+    running = sonde("policy", str(rules), "-i", "lo", "--json", "--serve-cilium", path, netns=ns)
+    seen = sonde("monitor", "--cilium", path, "--json", "--where", "evt.type=policy-verdict")
+    ns.run("ping", "-c", "2", "-i", "0.2", "127.0.0.1")
+    seen.wait_for(lambda ev: ev["type"] == "net.policy-verdict", count=4)
+    shown = sum(ev["type"] == "net.policy-verdict" for ev in seen.finish())
+    assert seen.stderr.splitlines()[-1].startswith(f"0 packets, 0 drops, {shown} other events in ")
+    running.finish()
+
+
 def test_counters_are_one_table(sonde, netns, tmp_path):
     """In text, header and rows begin in the first column, without times, and numbers end below their titles."""
     ns, rules = netns(), tmp_path / "rules.conf"
