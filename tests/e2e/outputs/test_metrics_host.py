@@ -52,6 +52,19 @@ libc = ctypes.CDLL(None, use_errno=True)
 for i in range({n}):
     libc.syscall(ctypes.c_long(252), ctypes.c_long(1 if i % 4 == 0 else 99), ctypes.c_long(0))
 """
+NAMES = 900
+# A process by each name that sends a datagram.
+MANY_NAMES = """
+import os, socket
+for i in range({n}):
+    if not os.fork():
+        with open("/proc/self/comm", "w") as f:
+            f.write("sdname%d" % i)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"x", ("127.0.%d.%d" % (1 + i // 250, 1 + i % 250), 7002))
+        os._exit(0)
+    os.wait()
+"""
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -292,16 +305,20 @@ def exemplars(path, tmp_path, query):
         forward.server_close()
 
 
-def test_a_server_of_opentelemetry_gets_the_same(link, sonde, tmp_path):
-    pb = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
-    bodies = []
-
+@pytest.fixture
+def receiver():
+    """Of OTLP/HTTP: its URL; what it got; began and go: between them it has read a part of its first message."""
     class Server(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        url, bodies, began, go = None, [], threading.Event(), threading.Event()
 
         def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            bodies.append((self.path, gzip.decompress(body) if self.headers["Content-Encoding"] else body))
+            body = self.rfile.read(1000)
+            self.began.set()
+            self.go.wait()
+            body += self.rfile.read(int(self.headers["Content-Length"]) - len(body))
+            assert self.path == "/v1/metrics"
+            self.bodies.append(gzip.decompress(body) if self.headers["Content-Encoding"] else body)
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -311,24 +328,53 @@ def test_a_server_of_opentelemetry_gets_the_same(link, sonde, tmp_path):
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    one = Agent(sonde, tmp_path, "drops", "--otlp-metrics", f"http://127.0.0.1:{server.server_port}")
+    Server.url = f"http://127.0.0.1:{server.server_port}"
+    yield Server
+    Server.go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def points_of(body, name):
+    """({attribute: text}, value) of the points of a sum, and the resource."""
+    pb = pytest.importorskip("opentelemetry.proto.collector.metrics.v1.metrics_service_pb2")
+    message = pb.ExportMetricsServiceRequest()
+    message.ParseFromString(body)
+    return [({a.key: a.value.string_value for a in p.attributes}, p.as_int)
+            for r in message.resource_metrics for s in r.scope_metrics for m in s.metrics if m.name == name
+            for p in m.sum.data_points], message.resource_metrics[0].resource
+
+
+def test_a_server_of_opentelemetry_gets_the_same(link, sonde, tmp_path, receiver):
+    receiver.go.set()
+    one = Agent(sonde, tmp_path, "drops", "--otlp-metrics", receiver.url)
     assert link.b.python_popen(LISTEN.format(ip=link.b_ip)).stdout.readline() == "up\n"
     link.a.python(BAD_CHECKSUMS.format(ip=link.b_ip, n=N), timeout=60)
     have = one.wait(lambda have: total(have, "sonde_network_drops_total", 'reason="UDP_CSUM"') >= N)
     assert one.agent.stop() == 130
-    server.shutdown()
-    server.server_close()
-    path, body = bodies[-1]
-    assert path == "/v1/metrics"
-    message = pb.ExportMetricsServiceRequest()
-    message.ParseFromString(body)
-    points = [p for r in message.resource_metrics for s in r.scope_metrics for m in s.metrics
-              if m.name == "sonde.network.drops" for p in m.sum.data_points]
-    mine = [p.as_int for p in points if ("sonde.drop.reason", "UDP_CSUM") in
-            {(a.key, a.value.string_value) for a in p.attributes}]
+    points, resource = points_of(receiver.bodies[-1], "sonde.network.drops")
+    mine = [value for attributes, value in points if attributes.get("sonde.drop.reason") == "UDP_CSUM"]
     assert sum(mine) == total(have, "sonde_network_drops_total", 'reason="UDP_CSUM"')
-    assert {(a.key, a.value.string_value) for a in message.resource_metrics[0].resource.attributes} >= {
+    assert {(a.key, a.value.string_value) for a in resource.attributes} >= {
         ("os.type", "linux"), ("host.name", os.uname().nodename), ("service.name", "sonde")}
+
+
+def test_a_slow_server_of_opentelemetry_holds_nothing_up(sonde, tmp_path, receiver):
+    """A message of many series is larger than sockets hold: the agent answers meanwhile, and all of it comes."""
+    one = Agent(sonde, tmp_path, "network", "--otlp-metrics", receiver.url)
+    helpers.sh(sys.executable, "-c", MANY_NAMES.format(n=NAMES), timeout=60)
+    name, comm = "sonde_network_packets_total", 'comm="sdname'
+    one.wait(lambda have: sum(comm in k for k in have if k.startswith(name)) >= NAMES)
+    assert receiver.began.wait(helpers.TIMEOUT_S + 10)      # a message is due every ten seconds
+    first = one.wait(lambda have: total(have, name, comm) >= NAMES)
+    receiver.go.set()
+    assert one.agent.stop() == 130
+    points, _ = points_of(receiver.bodies[0], "sonde.network.packets")
+    counts = {attributes["sonde.process.comm"]: value for attributes, value in points
+              if attributes.get("sonde.process.comm", "").startswith("sdname") and
+              attributes["network.transport"] == "udp" and attributes["sonde.network.direction"] == "out"}
+    assert len(receiver.bodies[0]) > 1 << 18 and counts == {f"sdname{i}": 1 for i in range(NAMES)}
+    assert total(first, name, comm, "udp", 'direction="out"') == NAMES and "lost" not in one.agent.stderr
 
 
 def test_nothing_runs_without_families_and_wrong_ones_are_refused(sonde, tmp_path):
