@@ -699,11 +699,27 @@ static __always_inline bool syn_is_new(const struct net_flow_entry *f, const str
 	return !(flags & TCP_SYN) || f->syn_seq[back] != p->seq;
 }
 
-/* Another connection on the same ports: reports the old one and starts over. */
+/* Without connections: the socket of before is closed, and the packet's own sends in its place. */
+static __always_inline bool socket_is_new(struct __sk_buff *skb, const struct net_flow_entry *f,
+					  const struct flow_packet *p)
+{
+	const struct sonde_owner *before;
+	__u64 cookie;
+
+	if (p->key.proto == IPPROTO_TCP || !f->forward.owns || !is_forward(f, p))
+		return false;
+	cookie = bpf_get_socket_cookie(skb);
+	if (!cookie || cookie == f->cookie)
+		return false;
+	before = owner_by_cookie(f->cookie);
+	return before && before->ended;
+}
+
+/* Another socket has the ports: reports the old flow and starts over. */
 static __always_inline struct net_flow_entry *flow_again(struct net_flow_entry *f, const struct flow_packet *p,
 							 __u64 now)
 {
-	struct net_flow_room *room = syn_is_new(f, p) ? room_of_cpu() : NULL;
+	struct net_flow_room *room = room_of_cpu();
 
 	if (!room)
 		return f;
@@ -790,12 +806,14 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 	struct net_flow_slot_key k;
 	struct net_flow_slot *slot;
 	struct net_flow_half *w;
+	bool is_syn = (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	bool again = f && (is_syn ? syn_is_new(f, p) : socket_is_new(skb, f, p));
 	bool forward, turn;
 	__u64 now = 0;
 
-	if (unlikely(!f || (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)) {
+	if (unlikely(!f || is_syn || again)) {
 		now = bpf_ktime_get_boot_ns();
-		f = f ? flow_again(f, p, now) : flow_new(p, now);
+		f = !f ? flow_new(p, now) : again ? flow_again(f, p, now) : f;
 		if (!f)
 			return;
 		forward = is_forward(f, p);

@@ -17,7 +17,7 @@
 #define NET_FLOW_NEW 1
 #define NET_FLOW_FLAGS 2	/* a TCP flag (SYN, FIN, RST) for the first time in this direction */
 #define NET_FLOW_ACTIVE 3	/* the interval ended and the flow lives */
-#define NET_FLOW_CLOSED 4	/* both sides said FIN, or one RST, or another connection has its ports */
+#define NET_FLOW_CLOSED 4	/* both sides said FIN, or one RST, or another socket has its ports */
 #define NET_FLOW_IDLE 5		/* idle for too long */
 #define NET_FLOW_END 6		/* the trace ends */
 #define NET_FLOW_PACKET 7	/* every packet is reported */

@@ -225,6 +225,31 @@ once()
     assert [ev["state"] for ev in ends] == ["reset", "reset"]
 
 
+def test_a_port_of_a_closed_socket_is_another_flow(sonde, link):
+    """Without connections the next process with the port has a flow of its own; of two that share it there is one."""
+    code = f"""
+import os, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+s.bind(("{link.a_ip}", 5556))
+for i in range(3):
+    s.sendto(b"x", ("{link.b_ip}", 9))
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+    one = sonde("flows", "--json", "--netns", link.a.name, "udp", "port", "9")
+    sharers, pids = [], []
+    for _ in range(2):
+        sharers.append(link.a.python_popen(code, stdin=-1))
+        pids.append(int(sharers[-1].stdout.readline()))
+    for child in sharers:
+        child.communicate("\n")
+    pids += [int(link.a.python(code, stdin=subprocess.DEVNULL).stdout) for _ in range(2)]
+    one.stop()
+    flows = [(f["pid"], f["packets"]) for f in last_of(one.events)]
+    assert sorted(flows) == sorted([(pids[0], 6), (pids[2], 3), (pids[3], 3)]), (flows, pids)
+
+
 def test_a_full_table_is_counted(sonde, link):
     one = sonde("flows", "--json", "--max-flows", "4", "--netns", link.a.name, "udp")
     link.a.python(f"""
