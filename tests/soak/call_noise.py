@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """For tests/soak/calls.py: connections of local sockets that carry no calls: random and compressed bytes, records of
-TLS, ssh, rsync, SMTP, and first bytes that look like a protocol's with random ones behind them."""
+TLS, ssh, rsync, SMTP, and first bytes that look like a protocol's with random ones behind them, as many as they say
+(200) or not."""
 import multiprocessing
 import os
 import random
@@ -9,6 +10,7 @@ import sys
 import zlib
 
 TURNS = 3
+SAID = 0xc8
 # As tests/e2e/rpc/test_rpc_sockets.py.
 FIRST = [
     b"", b"SSH-2.0-OpenSSH_9.2p1\r\n", b"\x16\x03\x01\x00\xc8", b"\x17\x03\x03\x00\xc8", b"@RSYNCD: 31.0\n",
@@ -22,7 +24,7 @@ SSH = b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"
 
 def pieces(rng):
     """Random bytes; the same with a length in front as ssh's packets and TLS' records have; compressed text."""
-    data = rng.randbytes(rng.randrange(20, 300))
+    data = rng.randbytes(rng.choice((SAID, rng.randrange(20, 300))))
     kind = rng.randrange(4)
     if kind == 0:
         return data

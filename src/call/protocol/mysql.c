@@ -50,6 +50,7 @@ struct mysql {
 	bool asking;		/* the command ends with it */
 	bool continued[CALL_SIDE__MAX];	/* the next packet belongs to the one before */
 	uint8_t phase;
+	uint8_t asked;		/* number of the last packet of a request */
 	bool answering;		/* the response ends with the content that is passed over */
 	uint8_t backslash;	/* enum call_sql_backslash */
 	uint32_t caps;		/* of both sides */
@@ -416,15 +417,35 @@ static void take_definition(struct mysql *p, uint64_t size, struct cursor body)
 	p->answering = !--p->left;
 }
 
-static void take_response(struct mysql *p, struct call_io *io, uint64_t size, struct cursor body)
+/* The first packet of a response to @command by its number, length and first byte: random bytes are none. */
+static bool is_first(const struct mysql *p, uint8_t command, uint64_t size, uint8_t seq, uint8_t first)
+{
+	if (!size || seq != (uint8_t)(p->asked + 1))
+		return false;
+	if (!is_statement(command))
+		return true;
+	switch (first) {
+	case 0x00: return size >= 7;
+	case 0xfb: return size < READ_MAX;	/* LOCAL INFILE and a path */
+	case 0xfe: return size < 9;
+	case 0xff: return size >= 3 && size < READ_MAX;
+	default: return size <= 10;		/* the number of columns, and MariaDB's flag */
+	}
+}
+
+static enum call_feed take_response(struct mysql *p, struct call_io *io, uint64_t size, uint8_t seq,
+				    struct cursor body)
 {
 	struct call *c = call_queue_oldest(io);
 
 	if (!c && p->phase == PHASE_FIRST) {
 		if (cur_peek(&body, 0) == 10 && size > 30)
 			take_greeting(p, body);
-		return;
+		return CALL_FEED_OK;
 	}
+	if (c && !c->response.begun && !io->queue->confirmed && p->phase == PHASE_FIRST &&
+	    !is_first(p, c->note, size, seq, cur_peek(&body, 0)))
+		return CALL_FEED_BAD;
 	call_queue_answer(io, c);
 	switch ((enum phase)p->phase) {
 	case PHASE_FIRST:
@@ -445,6 +466,7 @@ static void take_response(struct mysql *p, struct call_io *io, uint64_t size, st
 	case PHASE__MAX:
 		break;
 	}
+	return CALL_FEED_OK;
 }
 
 /* ---- packets ---- */
@@ -466,12 +488,13 @@ static enum call_feed mysql_feed(void *state, struct call_io *io)
 		return CALL_FEED_OK;
 	cur_skip(&body, HEADER);
 	p->continued[io->side] = size == PACKET_MAX;
+	if (io->side == CALL_SIDE_REQUEST)
+		p->asked = seq;
 	if (continued)
 		return CALL_FEED_OK;
 	if (io->side == CALL_SIDE_REQUEST)
 		return take_request(p, io, seq, body, cut);
-	take_response(p, io, size, body);
-	return CALL_FEED_OK;
+	return take_response(p, io, size, seq, body);
 }
 
 /* A prepare that succeeded is not a call: no statement was executed. */

@@ -20,6 +20,7 @@
 #define MESSAGE_MAX (1u << 30)		/* as the server limits them */
 #define LOOK_BYTES 2			/* of a message's content that decide what it is */
 #define READ_MAX 8192			/* bytes of a message that are read */
+#define FIRST_MAX (1u << 18)		/* of a response, whose first message has no row: 1,600 columns at most */
 #define STARTUP_MAX 10000		/* MAX_STARTUP_PACKET_LENGTH */
 #define CODE_V3 0x30000u		/* major 3; minor in the lower half */
 #define CODE_CANCEL 80877102u
@@ -526,6 +527,20 @@ static bool is_read(enum call_side side, uint8_t type)
 	return strchr(side == CALL_SIDE_REQUEST ? "QPBE" : "CESZ", type) != NULL;
 }
 
+/* The first message of a response by its type and length, and its content if that is there: random bytes are none. */
+static bool is_first(struct call_io *io, uint8_t type, uint32_t size)
+{
+	const struct call *c = call_queue_oldest(io);
+	size_t len = cur_left(&io->c) - TYPED_HEADER;
+
+	if (!c || c->response.begun)
+		return true;
+	if (size > FIRST_MAX)
+		return false;
+	return type == 'V' || len < MIN((size_t)size - 4, (size_t)LOOK_BYTES) ||
+	       is_response(type, size, io->c.pos + TYPED_HEADER, MIN(len, (size_t)size - 4));
+}
+
 static enum call_feed feed_message(struct postgresql *p, struct call_io *io)
 {
 	static const char *const types[] = { "QPBDCESHXFpdcf", "RZ123nIscCENTDStKGHWAdvV" };
@@ -538,6 +553,8 @@ static enum call_feed feed_message(struct postgresql *p, struct call_io *io)
 		return io->partial ? CALL_FEED_LOST : CALL_FEED_OK;
 	size = u32_at(io->c.pos + 1);
 	if (!type || !strchr(types[io->side], type) || size < 4 || size > MESSAGE_MAX)
+		return CALL_FEED_BAD;
+	if (io->side == CALL_SIDE_RESPONSE && !io->queue->confirmed && !is_first(io, type, size))
 		return CALL_FEED_BAD;
 	call_queue_unit(io);
 	if (!call_frame_take(io, size + 1ull, is_read(io->side, type) ? READ_MAX : TYPED_HEADER, &body, &cut))
