@@ -80,7 +80,7 @@ def run_containers(host, args):
         while living and living[0][0] + LIFE_S < time.monotonic():
             end_first()
         folder = top / host.add(number)[1]
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)     # of a run that was killed
         child = subprocess.Popen(["/bin/sh", "-c", f"echo $$ >{folder}/cgroup.procs; exec cat"],
                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         living.append((time.monotonic(), child, folder))
