@@ -274,10 +274,14 @@ static int take_out(const struct net_flows *f, const struct net_flow_key *key, s
 	return 0;
 }
 
-/* Live, with packets since its last report. One that has closed is about to end. */
-static bool is_due(const struct net_flows *f, const struct net_flow *flow)
+/*
+ * Live, with packets since its last report. A closed flow is about to end; the records of the process of a flow
+ * that has just begun may still be in the ring buffer.
+ */
+static bool is_due(const struct net_flows *f, const struct net_flow *flow, uint64_t now_ns)
 {
-	return f->due && !flow->closed_ns && !flow->refused && flow->last_ns + LATE_NS >= f->summed_ns;
+	return f->due && !flow->closed_ns && !flow->refused && flow->last_ns + LATE_NS >= f->summed_ns &&
+	       flow->first_ns + LATE_NS <= now_ns;
 }
 
 /* A flow that may be about to end: its slots are shut now, so that all packets have left them a tick later. */
@@ -296,7 +300,7 @@ static void take_one(struct net_flows *f, const struct net_flow_key *key, const 
 	net_flow_of(e, &last);
 	add_sums(&last, &sums);
 	why = ended(f, &last, now_ns);
-	if (!all && !why && is_due(f, &last))
+	if (!all && !why && is_due(f, &last, now_ns))
 		report(f, key, &last, NET_FLOW_ACTIVE);
 	if (!all && slots_turn(f, e, key->ifindex, nearly_ended(f, &last, now_ns)))
 		return;

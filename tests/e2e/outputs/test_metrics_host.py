@@ -53,7 +53,7 @@ for i in range({n}):
     libc.syscall(ctypes.c_long(252), ctypes.c_long(1 if i % 4 == 0 else 99), ctypes.c_long(0))
 """
 NAMES = 900
-# A process by each name that sends a datagram.
+# A process by each name that sends a datagram and ends.
 MANY_NAMES = """
 import os, socket
 for i in range({n}):
