@@ -443,6 +443,9 @@ static enum call_feed take_response(struct mysql *p, struct call_io *io, uint64_
 			take_greeting(p, body);
 		return CALL_FEED_OK;
 	}
+	/* Of this packet only the header was seen: whether it ends the response is unknown. */
+	if (size && !cur_left(&body) && p->phase != PHASE_PREPARED && !(p->phase == PHASE_COLUMNS && p->left))
+		return CALL_FEED_LOST;
 	if (c && !c->response.begun && !io->queue->confirmed && p->phase == PHASE_FIRST &&
 	    !is_first(p, c->note, size, seq, cur_peek(&body, 0)))
 		return CALL_FEED_BAD;

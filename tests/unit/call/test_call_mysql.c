@@ -74,6 +74,27 @@ static void test_holes(void **state)
 	feed_fini(&f);
 }
 
+/* Only the header was seen, first of the response, then of its row: both contradict nothing, and say no end. */
+static void test_headers(void **state)
+{
+	static const char rows[] = "\1\0\0\1\1" "\3\0\0\2abc" "\5\0\0\3";
+	struct feed f;
+
+	(void)state;
+	feed_init(&f);
+	f.terse = true;
+	feed_bytes(&f, CALL_DIR_SENT, "\x09\0\0\0\3select 1", 13, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\1\0\0\1", 4, 60);
+	feed_bytes(&f, CALL_DIR_SENT, "\x09\0\0\0\3select 2", 13, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, rows, 16, 30);
+	feed_bytes(&f, CALL_DIR_SENT, "\x09\0\0\0\3select 3", 13, 0);
+	feed_bytes(&f, CALL_DIR_RECEIVED, "\7\0\0\1\0\1\0\2\0\0\0", 11, 0);
+	assert_string_equal(feed_calls(&f), "mysql SELECT [select ?] lost cut\n"
+					    "mysql SELECT [select ?] cut\n"
+					    "mysql SELECT [select ?] rows=1\n");
+	feed_fini(&f);
+}
+
 /* Of two calls the first response and the second request were lost: the second response is not the first one. */
 static void test_lost(void **state)
 {
@@ -163,6 +184,7 @@ int main(void)
 		cmocka_unit_test(test_prepared),
 		cmocka_unit_test(test_tls),
 		cmocka_unit_test(test_holes),
+		cmocka_unit_test(test_headers),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_lost_rest),
 		cmocka_unit_test(test_tail),
