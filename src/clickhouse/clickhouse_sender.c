@@ -325,12 +325,13 @@ static struct queued *oldest(struct clickhouse_sender *s, bool spooled)
 	return NULL;
 }
 
-/* Leaves room for @more bytes. */
+/* Leaves room for a block of @more bytes, if the spool can be as large. */
 static void limit_spool(struct clickhouse_sender *s, size_t more)
 {
 	const int64_t now_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
 	struct queued *q;
 
+	more = more > s->target.spool_bytes ? 0 : more;
 	while ((q = oldest(s, true)) &&
 	       (s->spool_bytes + more > s->target.spool_bytes ||
 		now_ns - q->made_ns > (int64_t)MIN(s->target.spool_age_ns, (uint64_t)INT64_MAX)))
@@ -361,16 +362,18 @@ static bool make_room(struct clickhouse_sender *s, size_t len)
 	return s->memory_bytes + len <= CLICKHOUSE_SENDER_QUEUE_BYTES || !s->queue.len;
 }
 
-/* Into the spool, else into memory. False: neither has room. */
+/* Into the spool, if it can be as large as the block, else into memory. False: neither has room. */
 static bool keep(struct clickhouse_sender *s, const void *block, size_t len, const struct clickhouse_block *b)
 {
 	struct queued q = { .number = s->next_number, .bytes = len };
+	bool fits = len <= s->target.spool_bytes;
 
 	count_by(s, &q, b);
 	q.made_ns = clock_boot_offset_ns() + (int64_t)clock_boot_ns();
 	if (vec_grow(&s->queue) < 0)
 		return false;
-	if (!to_spool(s, &q, block) && !(make_room(s, len) && vec_grow(&s->queue) >= 0 && to_memory(s, &q, block)))
+	if (!(fits && to_spool(s, &q, block)) &&
+	    !(make_room(s, len) && vec_grow(&s->queue) >= 0 && to_memory(s, &q, block)))
 		return false;
 	q.id = s->next_id;
 	q.number = s->next_number;

@@ -645,9 +645,9 @@ static uint64_t rows_in(const char *dir, uint64_t *ret_lost)
 static void nothing_is_lost_without_a_count(void **state)
 {
 	struct clickhouse_sender_opts o = { 0 };
-	struct clickhouse_ledger_count c;
+	struct clickhouse_ledger_count before, c;
 	struct clickhouse_sender *s;
-	struct buf block = { 0 };
+	struct buf block = { 0 }, large = { 0 };
 	struct err err = { 0 };
 	char url[256], rest[192], dir[128];
 	const char *known;
@@ -667,8 +667,12 @@ static void nothing_is_lost_without_a_count(void **state)
 	make_block(&block, 5, 100); /* more than 300 bytes each */
 	for (unsigned i = 0; i < 30; i++)
 		clickhouse_sender_put(s, block.data, block.len);
+	make_block(&large, 5, 1000); /* it waits in memory, and nothing goes for it */
+	clickhouse_sender_count(s, &before);
+	clickhouse_sender_put(s, large.data, large.len);
 	clickhouse_sender_count(s, &c);
-	assert_int_equal(c.made, 3000 + 2); /* a row of the ledger per table, itself among them */
+	assert_int_equal(c.lost_spool + c.lost_queue, before.lost_spool + before.lost_queue);
+	assert_int_equal(c.made, 4000 + 2); /* a row of the ledger per table, itself among them */
 	assert_true(c.lost_spool >= 1000);
 	assert_int_equal(c.delivered + c.lost_queue + c.lost_refused, 0);
 	clickhouse_sender_free(s); /* as a kill: what is on the disk stays */
@@ -677,6 +681,7 @@ static void nothing_is_lost_without_a_count(void **state)
 	o.wait = true; /* a replay refuses to begin */
 	assert_int_equal(clickhouse_sender_open(&o, &s, &known, &err), -EHOSTUNREACH);
 	buf_fini(&block);
+	buf_fini(&large);
 }
 
 static void on_news(void *ctx, const char *sentence)
