@@ -50,6 +50,24 @@ def cgroup_root():
         return next((line.split()[4] for line in mounts if " - cgroup2 " in line), None)
 
 
+DATAGRAMS = """
+import socket, sys, time
+rate = float(sys.argv[1])
+r = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+r.bind(("127.0.0.1", 0))
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(r.getsockname())
+begin, i = time.monotonic(), 0
+while True:
+    s.send(b"x")
+    r.recv(1)
+    i += 1
+    ahead = begin + i / rate - time.monotonic()
+    if ahead > 0.002:
+        time.sleep(ahead)
+"""
+
+
 class Netns:
     """A network namespace with a name of its own; loopback is up."""
 
@@ -89,8 +107,12 @@ class Netns:
         """A Python program inside, for sockets: returns its output. The pid in events is that of the program."""
         return self.run("/usr/bin/python3", "-c", code, **options)
 
-    def python_popen(self, code, **options):
-        return self.popen("/usr/bin/python3", "-c", code, **options)
+    def python_popen(self, code, *words, **options):
+        return self.popen("/usr/bin/python3", "-c", code, *words, **options)
+
+    def datagrams(self, rate):
+        """A process that sends so many datagrams a second over the loopback and receives each; the caller ends it."""
+        return self.python_popen(DATAGRAMS, str(rate), stdout=None, stderr=None)
 
     def sysctl(self, key, value):
         self.run("sysctl", "-q", "-w", f"{key}={value}")

@@ -21,22 +21,6 @@ BLOCK_S = 5         # rows wait as long for their block
 DRAINED_S = 300
 LEDGER_BYTES = 65536    # its blocks are not counted as over the limit
 UNITS = {"K": 10, "M": 20, "G": 30}
-TRAFFIC = """
-import socket, sys, time
-rate = float(sys.argv[1])
-r = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-r.bind(("127.0.0.1", 0))
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.connect(r.getsockname())
-begin, i = time.monotonic(), 0
-while True:
-    s.send(b"x")
-    r.recv(1)
-    i += 1
-    ahead = begin + i / rate - time.monotonic()
-    if ahead > 0.002:
-        time.sleep(ahead)
-"""
 # as doc/FLEET.md has it
 LEDGER = """SELECT tbl, sum(m), sum(d), sum(l) FROM (
 SELECT tbl, max(made) AS m, max(delivered) AS d, max(lost_queue + lost_spool + lost_refused + lost_unreached) AS l
@@ -89,7 +73,7 @@ class Away:
         return most
 
     def run(self, seconds, limit, packets):
-        traffic = self.ns.popen("/usr/bin/python3", "-c", TRAFFIC, str(packets), stdout=None, stderr=None)
+        traffic = self.ns.datagrams(packets)
         self.start(limit)
         self.server.kill()
         most = self.most_in_spool(seconds)
