@@ -110,6 +110,8 @@ static __always_inline void find_ends(struct __sk_buff *skb, const struct net_fl
 	if (f->dir == NET_DIR_IN) {
 		end_find(&receiver, &s->received, s);
 		receiver_of_group(skb, s, &receiver);
+		if (receiver.ended && f->proto != IPPROTO_TCP)
+			receiver = (struct net_end){}; /* its port has no socket */
 	}
 	if (!receiver.known || receiver.foreign) {
 		s->origin.family = 0;
@@ -699,18 +701,25 @@ static __always_inline bool syn_is_new(const struct net_flow_entry *f, const str
 	return !(flags & TCP_SYN) || f->syn_seq[back] != p->seq;
 }
 
-/* Without connections: the socket of before is closed, and the packet's own sends in its place. */
+/*
+ * Without connections: the socket of before is closed, and the packet's own sends in its place; or packets still come
+ * to its port, which is asked once a tick. A late answer to a closed socket belongs to its flow.
+ */
 static __always_inline bool socket_is_new(struct __sk_buff *skb, const struct net_flow_entry *f,
-					  const struct flow_packet *p)
+					  const struct flow_packet *p, __u32 tick)
 {
 	const struct sonde_owner *before;
 	__u64 cookie;
 
-	if (p->key.proto == IPPROTO_TCP || !f->forward.owns || !is_forward(f, p))
+	if (p->key.proto == IPPROTO_TCP || !is_forward(f, p))
 		return false;
-	cookie = bpf_get_socket_cookie(skb);
-	if (!cookie || cookie == f->cookie)
+	if (f->forward.owns) {
+		cookie = bpf_get_socket_cookie(skb);
+		if (!cookie || cookie == f->cookie)
+			return false;
+	} else if (!f->back.owns || f->forward.tick == tick) {
 		return false;
+	}
 	before = owner_by_cookie(f->cookie);
 	return before && before->ended;
 }
@@ -807,7 +816,7 @@ static __always_inline void flow_count(struct __sk_buff *skb, const struct flow_
 	struct net_flow_slot *slot;
 	struct net_flow_half *w;
 	bool is_syn = (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
-	bool again = f && (is_syn ? syn_is_new(f, p) : socket_is_new(skb, f, p));
+	bool again = f && (is_syn ? syn_is_new(f, p) : socket_is_new(skb, f, p, tick));
 	bool forward, turn;
 	__u64 now = 0;
 

@@ -250,6 +250,48 @@ sys.stdin.readline()
     assert sorted(flows) == sorted([(pids[0], 6), (pids[2], 3), (pids[3], 3)]), (flows, pids)
 
 
+def test_a_server_that_starts_again_has_flows_of_its_own(sonde, link):
+    """A client that keeps its port: what comes for a server is that process's, what comes for none the client's."""
+    code = f"""
+import os, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("{link.b_ip}", 5557))
+print(os.getpid(), flush=True)
+for i in range(3):
+    s.sendto(b"y", s.recvfrom(9)[1])
+"""
+    client = link.a.python_popen(f"""
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("{link.a_ip}", 5558))
+for line in sys.stdin:
+    s.sendto(b"x", ("{link.b_ip}", 5557))
+    if line == "ask\\n":
+        s.recv(9)
+    print(flush=True)
+""", stdin=-1)
+    one = sonde("flows", "--json", "--netns", link.b.name, "udp", "port", "5557")
+
+    def send(line):
+        client.stdin.write(line)
+        client.stdin.flush()
+        client.stdout.readline()
+    pids = []
+    for _ in range(2):
+        server = link.b.python_popen(code)
+        pids.append(int(server.stdout.readline()))
+        for _ in range(3):
+            send("ask\n")
+        server.wait()
+    time.sleep(0.05)    # the flow asks once a tick
+    send("tell\n")
+    client.communicate()
+    one.stop()
+    flows = [(f["pid"], f["is_reply"], f["sport"], f["packets"]) for f in last_of(one.events)]
+    both = [(pid, is_reply, port, 3) for pid in pids for is_reply, port in ((False, 5558), (True, 5557))]
+    assert sorted(flows, key=str) == sorted([*both, (client.pid, False, 5558, 1)], key=str), (flows, pids)
+
+
 def test_a_full_table_is_counted(sonde, link):
     one = sonde("flows", "--json", "--max-flows", "4", "--netns", link.a.name, "udp")
     link.a.python(f"""
